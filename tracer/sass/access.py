@@ -403,7 +403,8 @@ def texture(lifter: Lifter) -> None:
     if geometry is None:
         raise lifter.refuse("cutrace does not know this kind of texture")
     by_element = lifter.opcode == "TLD"
-    lifter.take("SCR", "LZ", "NODEP", "B")
+    splits = lifter.has("SCR")
+    lifter.take("LZ", "NODEP", "B")
     has_level = lifter.has("LL")
     texts, axes = list(lifter.now.operands), int(geometry[0])
     at = texts.index(geometry)
@@ -419,19 +420,22 @@ def texture(lifter: Lifter) -> None:
     else:
         *sources, extra, index = sources
         extras, pointer = [extra], lifter.constant(f"c[0x0][{4 * index.number:#x}]", 8)
-    if any(o.kind != "#" or o.number for o in extras) or axes > 2:
+    if any(o.kind != "#" or o.number for o in extras) or (by_element and axes > 2):
         raise lifter.refuse("cutrace does not know this kind of texture")
     base, *more = sources
-    if len(more) != has_level or base.kind != "R":
+    splits &= axes > 2  # the third coordinate and the level are then a pair of their own
+    pairs = sources if splits else [base]
+    if len(more) != (splits or has_level) or any(o.kind != "R" or o.is_zero for o in pairs):
         raise lifter.refuse("cutrace does not know this form")
-    level = lifter.single(more[0]) if has_level else None
-    _fetch(
-        lifter, geometry, by_element, registers(base, axes), level, pointer, mask, (first, second)
-    )
+    words = registers(base, 2) + registers(more[0], 2) if splits else registers(base, axes)
+    level = words[3] if splits else lifter.single(more[0]) if has_level else ""
+    words = [*words[:3], words[2]] if axes > 2 else words
+    level = level if has_level else ""
+    _fetch(lifter, geometry, by_element, words, level, pointer, mask, (first, second))
 
 
 def _fetch(
-    lifter: Lifter, geometry: str, by_element: bool, words: list[str], level: str | None,
+    lifter: Lifter, geometry: str, by_element: bool, words: list[str], level: str,
     pointer: str, mask: int, results: tuple[Operand, Operand],
 ) -> None:  # fmt: skip
     name = _TEXTURES[geometry]

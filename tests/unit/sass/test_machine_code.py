@@ -303,6 +303,28 @@ def test_all_four_channels_of_a_texel_are_read(code: str) -> None:
         assert (out.copy_to_host() == texels).all()
 
 
+SLICES = """
+extern "C" __global__ void k(float *out, cudaTextureObject_t image, float z) {
+    int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    out[threadIdx.x] = tex3D<float>(image, x + 0.5f, y + 0.5f, z + x % 3);
+    out[threadIdx.x + 32] = tex3DLod<float>(image, x + 0.5f, 1.5f, 0.5f, z);
+}
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_75", "sm_80", "sm_90", "sm_100"])
+def test_texels_in_three_dimensions_are_read(code: str) -> None:
+    texels = np.arange(96, dtype=np.float32).reshape(3, 4, 8)
+    with cutrace.Session(code=code) as gpu:
+        out = gpu.to_device(np.zeros((2, 4, 8), np.float32))
+        gpu.compile(SLICES).get_function("k")[1, 32](out, gpu.texture(texels), np.float32(0.5))
+        found = out.copy_to_host()
+    y, x = np.indices((4, 8))
+    assert (found[0] == texels[x % 3, y, x]).all()
+    assert (found[1] == texels[0, 1, x]).all()
+
+
 @needs_disassembler
 def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
     # tests/validate/counters/h200_ways.json: instructions of warps, of threads, with predicate on
