@@ -242,6 +242,8 @@ def copy_async(lifter: Lifter) -> None:
     lifter.take("E", "LTC64B", "LTC128B", "LTC256B")
     bypass = lifter.has("BYPASS")
     size = lifter.one({"128": "16", "64": "8"}, "4")
+    # Since 9.0 a descriptor may stand before the address as an operand of its own.
+    lifter.operands = [o for o in lifter.operands if o.kind != "#" or o.text[:5] != "desc["]
     to, place, *condition = lifter.require(2, 3)
     target, source = _address(lifter, to, "shared"), _address(lifter, place, "global")
     operands = [target, source, size]

@@ -325,6 +325,36 @@ def test_texels_in_three_dimensions_are_read(code: str) -> None:
     assert (found[1] == texels[0, 1, x]).all()
 
 
+COPIES = """
+#include <cuda_pipeline.h>
+extern "C" __global__ void k(float4 *out, const float4 *in, int n) {
+    __shared__ float4 box[32];
+    __shared__ float words[32];
+    __pipeline_memcpy_async(&box[threadIdx.x], &in[threadIdx.x], 16);
+    if (threadIdx.x < n) __pipeline_memcpy_async(&words[threadIdx.x], &in[threadIdx.x].y, 4);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    out[threadIdx.x] = box[31 - threadIdx.x];
+    if (threadIdx.x < n) out[threadIdx.x].x = words[threadIdx.x];
+}
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_80", "sm_90", "sm_120"])
+def test_copies_past_the_registers_arrive(code: str) -> None:
+    values = np.arange(128, dtype=np.float32).reshape(32, 4)
+    with cutrace.Session(code=code) as gpu:
+        out = gpu.to_device(np.zeros((32, 4), np.float32))
+        kernel = gpu.compile(COPIES, "compute_80").get_function("k")
+        kernel[1, 32](out, gpu.to_device(values), 20)
+        found = out.copy_to_host()
+    expected = values[::-1].copy()
+    expected[:20, 0] = values[:20, 1]
+    assert (found == expected).all()
+
+
 @needs_disassembler
 def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
     # tests/validate/counters/h200_ways.json: instructions of warps, of threads, with predicate on
