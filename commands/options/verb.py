@@ -388,7 +388,8 @@ def _merge(
     both = replace(second, help=f"{first.help} {second.help}", metavar="|".join(choices))
     panel = one[2].annotation.__metadata__[0].rich_help_panel
     info = value(both.help, both.metavar, f"--{dashed(field.name)}", rich_help_panel=panel)
-    annotation = Annotated[kind | None, info]
+    typed_kind: Any = kind | None
+    annotation = Annotated[typed_kind, info]
     return field, kind, other[2].replace(annotation=annotation)
 
 
