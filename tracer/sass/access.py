@@ -460,20 +460,48 @@ def call(lifter: Lifter) -> None:
     if not lifter.has("ABS"):
         raise lifter.refuse("cutrace does not know this call")
     lifter.take("NOINC")
-    (where,) = lifter.require(1)
-    names = {each.name for each in lifter.code.pointers.values() if not each.section}
-    if names != {"vprintf"} or where.text != "R2":
-        listed = ", ".join(sorted(names)) or "an address"
+    lifter.require(1)
+    names = sorted({each.name for each in lifter.code.pointers.values() if not each.section})
+    if len(names) != 1 or names[0] not in _FUNCTIONS:
+        listed = ", ".join(names) or "an address"
         raise lifter.refuse(f"cutrace does not know the machine's calls of {listed}")
-    at = f"{lifter.now.address:x}"
-    parameters = f".param .b64 format{at}; .param .b64 values{at}; .param .b32 printed{at};"
-    lifter.lines.append((parameters, None))
-    for name, pair in (("format", "{%R4, %R5}"), ("values", "{%R6, %R7}")):
-        word = lifter.new("d")
-        lifter.emit("mov.b64", word, pair)
-        lifter.emit("st.param.b64", f"[{name}{at}]", word, guarded=False)
-    lifter.emit("call.uni", f"(printed{at})", "vprintf", f"(format{at}, values{at})", guarded=False)
-    lifter.emit("ld.param.b32", "%R4", f"[printed{at}]", guarded=False)
+    _call_function(lifter, names[0])
+
+
+_FUNCTIONS = {
+    "vprintf": ((8, 8), 4),
+    "__assertfail": ((8, 8, 4, 8, 8), 0),
+    "malloc": ((8,), 8),
+    "free": ((8,), 0),
+}
+"""Functions of the driver: the bytes of their parameters and of their result, from R4 on."""
+
+
+def _call_function(lifter: Lifter, name: str) -> None:
+    parameters, result = _FUNCTIONS[name]
+    at, number, passed = f"{name}{lifter.now.address:x}", 4, []
+    for index, size in enumerate(parameters):
+        passed.append(f"{at}_{index}")
+        lifter.lines.append((f".param .b{8 * size} {passed[-1]};", None))
+        number += number % 2 if size == 8 else 0
+        word = f"%R{number}"
+        if size == 8:
+            word = lifter.new("d")
+            lifter.emit("mov.b64", word, f"{{%R{number}, %R{number + 1}}}")
+        lifter.emit(f"st.param.b{8 * size}", f"[{passed[-1]}]", word, guarded=False)
+        number += size // 4
+    arguments = f"({', '.join(passed)})"
+    if not result:
+        lifter.emit("call.uni", name, arguments, guarded=False)
+        return
+    lifter.lines.append((f".param .b{8 * result} {at}_result;", None))
+    lifter.emit("call.uni", f"({at}_result)", name, arguments, guarded=False)
+    if result == 4:
+        lifter.emit("ld.param.b32", "%R4", f"[{at}_result]", guarded=False)
+        return
+    word = lifter.new("d")
+    lifter.emit("ld.param.b64", word, f"[{at}_result]", guarded=False)
+    lifter.emit("mov.b64", "{%R4, %R5}", word, guarded=False)
 
 
 HANDLERS: Mapping[str, Handler] = {

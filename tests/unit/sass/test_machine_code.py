@@ -386,3 +386,26 @@ def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
         CutraceError, match=r"rtx4090 has capability 8\.9: name a .* as in -d sm_90"
     ):
         cutrace.analyze(trace, "rtx4090", jobs=1)
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_75", "sm_90"])
+def test_calls_of_the_driver_take_their_arguments(tmp_path: Path, code: str) -> None:
+    source = tmp_path / "calls.cu"
+    head = "#include <cassert>\n// cutrace: k<<<1, 64>>>(x:i32[64]=arange)\n"
+    kernel = "__global__ void k(int* x) {"
+    source.write_text(f"{head}{kernel} assert(x[threadIdx.x] < 60); }}\n")
+    with (
+        default_options(RecordOptions(code=code)),
+        pytest.raises(CutraceError, match=r"`x\[threadIdx.x\] < 60` failed in thread \(60, 0, 0\)"),
+    ):
+        record(source, (), tmp_path / "failed.cutrace")
+    source.write_text(
+        f"{head}{kernel} auto p = (int*)malloc(8); p[1] = 3 * x[threadIdx.x];"
+        " x[threadIdx.x] = p[1]; }\n"
+    )
+    values: dict[str, Any] = {}
+    with default_options(RecordOptions(code=code, final_values=values)):
+        trace = record(source, (), tmp_path / "heap.cutrace")
+    assert values["x"].tolist() == [3 * n for n in range(64)]
+    assert cutrace.read_trace(trace).launches[0].launch.code == code
