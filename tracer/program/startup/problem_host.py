@@ -460,7 +460,10 @@ class Report:
         kind = type(error).__name__
         self._error = {"kind": kind, "message": str(error), "line": lines[-1] if lines else None}
         self._save()
-        traceback.print_exception(error)
+        place = error.__traceback__
+        while place and place.tb_frame.f_code.co_filename == __file__:
+            place = place.tb_next  # the frames of this file say nothing of the user's
+        traceback.print_exception(error.with_traceback(place or error.__traceback__))
 
     def _save(self) -> None:
         names = ("stage", "isolated", "opened", "inputs", "recorded", "again", "cases", "checks")
