@@ -24,7 +24,6 @@ _NUMBERS = {
     "other processes' or other devices' memory, for which there is nothing here": (
         *(96, 103, 110, 114, 116, 117, 118, 119, 124, 125, 128),
     ),
-    "registered memory has an address of its own for kernels": (91,),
     "arrays that are sparse, or mapped later than they are made, are refused": (112, 121),
     "memory of the host is not made by cuMemCreate": (141, 145),
     "of a later CUDA 13 than the H200's driver": tuple(range(148, 161)),
@@ -37,8 +36,8 @@ DIFFERENT = {
             *("ECCEnabled", "pciBusID", "pciDeviceID", "gpuPciDeviceID", "gpuPciSubsystemID"),
             *("gpuDirectRDMASupported", "gpuDirectRDMAFlushWritesOptions"),
             *("gpuDirectRDMAWritesOrdering", "memoryPoolSupportedHandleTypes", "ipcEventSupported"),
-            *("timelineSemaphoreInteropSupported", "canUseHostPointerForRegisteredMem"),
-            *("sparseCudaArraySupported", "deferredMappingCudaArraySupported"),
+            *("timelineSemaphoreInteropSupported", "sparseCudaArraySupported"),
+            "deferredMappingCudaArraySupported",
         )
     ),
     "limit 1",  # printf's buffer: 1 MB, as the CUDA C++ Programming Guide says
