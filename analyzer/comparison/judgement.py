@@ -23,7 +23,6 @@ from .difference import CHANGE_ERROR, PAIR_ERROR, Difference, difference
 FORMAT = "cutrace-judge-1"
 MOST_NAMES = 8
 """Most names of equal arrays in a report for people."""
-VERDICTS = ("faster", "slower", "same", "correct", "broken")
 FAILING = ("slower", "broken")
 """Verdicts with exit status 1."""
 UNDECIDED = "undecided"

@@ -93,11 +93,12 @@ def read_facts(cubin: bytes, kernel: str, arch: int) -> Facts:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """An ELF section: its offset in the file and its size in bytes."""
+    """An ELF section: its offset in the file, its size in bytes, and its field `sh_info`."""
 
     name: str
     start: int
     size: int
+    info: int
 
     def of(self, elf: bytes) -> bytes:
         """Return the section's bytes."""
@@ -108,13 +109,30 @@ def sections(elf: bytes) -> Iterator[Section]:
     """Yield the sections of a file."""
     (table,) = struct.unpack_from("<Q", elf, 0x28)
     entry, count, names = struct.unpack_from("<HHH", elf, 0x3A)
-    headers = [struct.unpack_from("<IIQQQQ", elf, table + i * entry) for i in range(count)]
+    headers = [struct.unpack_from("<IIQQQQII", elf, table + i * entry) for i in range(count)]
     strings = headers[names][4]
     for header in headers:
         start = strings + header[0]
         name = elf[start : elf.index(b"\0", start)].decode()
-        yield Section(name, header[4], header[5])
+        yield Section(name, header[4], header[5], header[7])
 
+
+def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the attributes of a section `.nv.info` that have a size: their number and value.
+
+    Their numbers are named EIATTR_* by `cuobjdump -elf`.
+    """
+    place = 0
+    while place + 4 <= len(info):
+        form, number, size = struct.unpack_from("<BBH", info, place)
+        place += 4
+        if form == _SIZED:
+            yield number, info[place : place + size]
+            place += size
+
+
+_SIZED = 4
+"""The format of an attribute whose value follows it."""
 
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _FIXED_ADVANCE, _CONST_ADD = 1, 2, 3, 9, 8
 _END_OF_SEQUENCE = 1

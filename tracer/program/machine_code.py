@@ -7,16 +7,12 @@ with the kernel's name. A cubin is an ELF file: a section `.text.NAME` for each 
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TypeAlias
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
+from ..front.sass import Section, attributes, sections
 
-_HEAD = struct.Struct("<40xQ10xHHH")
-_SECTION = struct.Struct("<IIQQQQIIQQ")
-_Sections: TypeAlias = Mapping[str, tuple[int, ...]]
 _TEXT, _SHARED, _INFO = ".text.", ".nv.shared.", ".nv.info."
-_WITH_PAYLOAD = 4
 _PARAMETERS, _MOST_THREADS, _REGISTERS = 0x0A, 0x05, 0x2F
 """EIATTR_PARAM_CBANK, EIATTR_MAX_THREADS and EIATTR_REGCOUNT, as cuobjdump -elf names them."""
 
@@ -44,55 +40,37 @@ def read_cubin(data: bytes) -> list[MachineKernel]:
 
 
 def _kernels(data: bytes) -> Iterator[MachineKernel]:
-    start, size, count, names = _HEAD.unpack_from(data)
-    heads = [_SECTION.unpack_from(data, start + number * size) for number in range(count)]
-    text = heads[names][4]
-    sections = {_name(data, text + head[0]): head for head in heads}
-    registers = dict(_registers(data, sections))
-    reserved = _RESERVED_BYTES if _RESERVED in sections else 0
-    for name, head in sections.items():
+    by_name = {each.name: each for each in sections(data)}
+    registers = dict(_registers(data, by_name))
+    reserved = _RESERVED_BYTES if _RESERVED in by_name else 0
+    for name, section in by_name.items():
         if name.startswith(_TEXT):
             kernel = name.removeprefix(_TEXT)
-            facts = dict(_attributes(_bytes_of(data, sections, _INFO + kernel)))
+            facts = dict(_attributes_of(data, by_name, _INFO + kernel))
             parameters = facts.get(_PARAMETERS, bytes(8))
             most = facts.get(_MOST_THREADS, b"")
-            shared = sections[_SHARED + kernel][5] - reserved if _SHARED + kernel in sections else 0
+            shared = by_name[_SHARED + kernel].size - reserved if _SHARED + kernel in by_name else 0
             yield MachineKernel(
                 kernel,
-                registers.get(head[7] & 0xFFFFFF, head[7] >> 24),
+                registers.get(section.info & 0xFFFFFF, section.info >> 24),
                 shared,
                 int.from_bytes(parameters[6:8], "little"),
                 struct.unpack(f"<{len(most) // 4}I", most),
             )
 
 
-def _registers(data: bytes, sections: _Sections) -> Iterator[tuple[int, int]]:
+def _registers(data: bytes, by_name: Mapping[str, Section]) -> Iterator[tuple[int, int]]:
     """Yield the number of registers by the number of a kernel's symbol; sh_info has it, too."""
-    for kind, value in _attributes(_bytes_of(data, sections, _INFO.rstrip("."))):
-        if kind == _REGISTERS:
+    for number, value in _attributes_of(data, by_name, _INFO.rstrip(".")):
+        if number == _REGISTERS:
             symbol, count = struct.unpack("<II", value)
             yield symbol, count
 
 
-def _bytes_of(data: bytes, sections: _Sections, name: str) -> bytes:
-    if name not in sections:
-        return b""
-    offset, size = sections[name][4:6]
-    return data[offset : offset + size]
-
-
-def _name(data: bytes, at: int) -> str:
-    return data[at : data.index(0, at)].decode("ascii", "replace")
-
-
-def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
-    at = 0
-    while at + 4 <= len(info):
-        form, kind, size = struct.unpack_from("<BBH", info, at)
-        at += 4
-        if form == _WITH_PAYLOAD:
-            yield kind, info[at : at + size]
-            at += size
+def _attributes_of(
+    data: bytes, by_name: Mapping[str, Section], name: str
+) -> Iterator[tuple[int, bytes]]:
+    return attributes(by_name[name].of(data) if name in by_name else b"")
 
 
 def write_stubs(kernels: Sequence[MachineKernel], capability: int) -> str:

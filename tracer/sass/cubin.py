@@ -20,7 +20,7 @@ from ...base.cache import Cache, key_of
 from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ..front.sass import BYTES, sections
+from ..front.sass import BYTES, attributes, sections
 from ..front.toolkit import find_file
 
 SCHEMA = 13
@@ -28,7 +28,6 @@ SCHEMA = 13
 
 _PARAMETERS, _STACK = 0x0A, 0x12  # EIATTR_PARAM_CBANK, EIATTR_MIN_STACK_SIZE
 _BRANCHES = 0x34  # EIATTR_INDIRECT_BRANCH_TARGETS
-_SIZED = 4
 _DEFAULT_STACK = 1024
 """Bytes of a thread's stack, as a driver has them unless a program asks for others."""
 _UNDEFINED = 0
@@ -104,7 +103,7 @@ def read_code(cubin: bytes, kernel: str, capability: int) -> Code:
     info = dict[int, list[bytes]]()
     for name in (".nv.info", f".nv.info.{kernel}"):
         if name in by_name:
-            for number, value in _attributes(by_name[name].of(cubin)):
+            for number, value in attributes(by_name[name].of(cubin)):
                 info.setdefault(number, []).append(value)
     symbols = list(_symbols(cubin))
     own = next((n for n, each in enumerate(symbols) if each.name == kernel), -1)
@@ -126,17 +125,6 @@ def read_code(cubin: bytes, kernel: str, capability: int) -> Code:
         functions=functions,
         branch_targets=dict(_targets(info.get(_BRANCHES, ()))),
     )
-
-
-def _attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the attributes of `.nv.info`: a format, a number, and a value or its size."""
-    place = 0
-    while place + 4 <= len(info):
-        kind, number, size = struct.unpack_from("<BBH", info, place)
-        place += 4
-        if kind == _SIZED:
-            yield number, info[place : place + size]
-            place += size
 
 
 def _targets(values: Any) -> Iterator[tuple[int, tuple[int, ...]]]:

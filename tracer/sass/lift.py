@@ -19,7 +19,7 @@ An unknown opcode, modifier or operand is refused by name.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from ...base.dataclass import dataclass
@@ -521,24 +521,35 @@ class Flow:
         self._at = {each.address: each for each in code.instructions}
         self._returns: dict[int, set[int]] = {}
         self._find_returns()
-        seen: set[int] = set()
-        pending = [0]
-        self.labels: set[int] = set()
-        while pending:
-            address = pending.pop()
-            if address in seen:
-                continue
-            seen.add(address)
-            instruction = self._require(address)
-            targets = self.targets(instruction)
-            self.labels.update(targets)
-            pending += targets
-            if self.falls(instruction):
-                pending.append(address + BYTES)
+        seen = self._reach(0, self._successors)
+        self.labels = {target for at in seen for target in self.targets(self._at[at])}
         ordered = sorted(seen)
         self.reached = [self._at[address] for address in ordered]
         self.next_of = dict(pairwise(ordered))
         self.traps = False
+
+    def _reach(self, entry: int, successors: Callable[[Instruction], list[int]]) -> Iterable[int]:
+        """Return the addresses that are reached from an entry, in the order in which they are."""
+        seen: dict[int, None] = {}
+        pending = [entry]
+        while pending:
+            address = pending.pop()
+            if address not in seen:
+                seen[address] = None
+                pending += successors(self._require(address))
+        return seen
+
+    def _successors(self, instruction: Instruction) -> list[int]:
+        after = [instruction.address + BYTES] if self.falls(instruction) else []
+        return self.targets(instruction) + after
+
+    def _in_subroutine(self, instruction: Instruction) -> list[int]:
+        """Return where control goes next within a subroutine: behind a call, and not back."""
+        if instruction.calls:
+            return [instruction.address + BYTES]
+        returns = instruction.opcode.startswith("RET")
+        after = [instruction.address + BYTES] if self.falls(instruction) else []
+        return after if returns else self.targets(instruction) + after
 
     def _require(self, address: int) -> Instruction:
         if address not in self._at:
@@ -567,21 +578,12 @@ class Flow:
                 sites.setdefault(target, set()).add(each.address + BYTES)
         called: dict[int, list[int]] = {entry: [] for entry in sites}
         for entry, after in sites.items():
-            seen, pending = set[int](), [entry]
-            while pending:
-                address = pending.pop()
-                if address in seen:
-                    continue
-                seen.add(address)
-                instruction = self._require(address)
+            for address in self._reach(entry, self._in_subroutine):
+                instruction = self._at[address]
                 if instruction.opcode.startswith("RET"):
                     self._returns.setdefault(address, set()).update(after)
-                elif not instruction.calls:
-                    pending += self.targets(instruction)
-                elif instruction.opcode.startswith("CALL.REL"):
+                elif instruction.calls and instruction.opcode.startswith("CALL.REL"):
                     called[entry] += self.targets(instruction)
-                if self.falls(instruction) or instruction.calls:
-                    pending.append(address + BYTES)
         for loop in cycles(called):
             # The lanes of two levels would wait for one another at the same place.
             raise self.code.refuse(

@@ -28,8 +28,6 @@ _INVALID_VALUE, _OUT_OF_MEMORY, _INVALID_CONFIGURATION, _OUT_OF_RESOURCES = 1, 2
 """cudaError_t."""
 
 PREFIX = "__cudaCDP2"
-LATER = (f"{PREFIX}MemcpyAsync", f"{PREFIX}MemsetAsync")
-"""Work other than launches that needs a buffer of the heap."""
 
 
 def make_step(decoder: Decoder, target: CallTarget, name: str) -> Step | None:
