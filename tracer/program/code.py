@@ -26,7 +26,7 @@ from ..ptx.lexer import InvalidPtxError
 from ..session.function import Function
 from ..session.module import Module
 from ..simt.kernel.layout import parameter_offsets
-from .machine_code import MachineKernel, read_cubin, write_stubs
+from .machine_code import KernelResources, read_cubin, write_stubs
 from .session import BASE, CONSTANTS, Device, ProgramSession
 from .wire import INVALID_PTX, NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
 
@@ -90,10 +90,10 @@ class Code:
         self._session = session
         self.device = device
         self._loads_machine_code = loads_machine_code
-        self._machine: dict[int, Mapping[str, MachineKernel]] = {}
+        self._machine: dict[int, Mapping[str, KernelResources]] = {}
         self._modules: list[Module] = []
         self.functions: list[Function] = []
-        self.machine_kernels: dict[int, MachineKernel] = {}
+        self.machine_kernels: dict[int, KernelResources] = {}
         self._owners: list[Module] = []
         self.typed: dict[str, str] = {}
         self._refusals: set[str] = set()

@@ -21,7 +21,7 @@ _RESERVED, _RESERVED_BYTES = ".nv.shared.reserved.0", 1024
 
 
 @dataclass(frozen=True, slots=True)
-class MachineKernel:
+class KernelResources:
     """A kernel: registers a thread, bytes of static shared memory and of parameters."""
 
     name: str
@@ -31,7 +31,7 @@ class MachineKernel:
     threads: tuple[int, ...]
 
 
-def read_cubin(data: bytes) -> list[MachineKernel]:
+def read_cubin(data: bytes) -> list[KernelResources]:
     """Return the kernels of a cubin; raise CutraceError if it is cut off."""
     try:
         return list(_kernels(data))
@@ -39,7 +39,7 @@ def read_cubin(data: bytes) -> list[MachineKernel]:
         raise CutraceError("a module's machine code is cut off or damaged") from error
 
 
-def _kernels(data: bytes) -> Iterator[MachineKernel]:
+def _kernels(data: bytes) -> Iterator[KernelResources]:
     by_name = {each.name: each for each in sections(data)}
     registers = dict(_registers(data, by_name))
     reserved = _RESERVED_BYTES if _RESERVED in by_name else 0
@@ -50,7 +50,7 @@ def _kernels(data: bytes) -> Iterator[MachineKernel]:
             parameters = facts.get(_PARAMETERS, bytes(8))
             most = facts.get(_MOST_THREADS, b"")
             shared = by_name[_SHARED + kernel].size - reserved if _SHARED + kernel in by_name else 0
-            yield MachineKernel(
+            yield KernelResources(
                 kernel,
                 registers.get(section.info & 0xFFFFFF, section.info >> 24),
                 shared,
@@ -73,13 +73,13 @@ def _attributes_of(
     return attributes(by_name[name].of(data) if name in by_name else b"")
 
 
-def write_stubs(kernels: Sequence[MachineKernel], capability: int) -> str:
+def write_stubs(kernels: Sequence[KernelResources], capability: int) -> str:
     """Return PTX that declares the kernels: parameters, shared memory, largest blocks."""
     head = f".version 8.0\n.target sm_{capability}\n.address_size 64\n"
     return head + "".join(map(_stub, kernels))
 
 
-def _stub(kernel: MachineKernel) -> str:
+def _stub(kernel: KernelResources) -> str:
     parameter = f".param .align 8 .b8 p[{kernel.parameters}]" if kernel.parameters else ""
     most = f".maxntid {', '.join(map(str, kernel.threads))}\n" if kernel.threads else ""
     shared = f".shared .align 16 .b8 s[{kernel.shared}];\n" if kernel.shared else ""

@@ -71,7 +71,7 @@ class Child:
         self._listener = Listener()
         self._connections = Connections(self._listener.socket, memory)
         try:
-            program = path or Path(shutil.which(command[0]) or command[0])
+            program = _file_of(command, path)
             environment = _environment(_folders(library, program), self._listener.name)
             if library.name == RUN:
                 environment["CUTRACE_LIBRARIES"] = RUN  # startup/cupy_host.py asks
@@ -135,6 +135,11 @@ def _missing(program: Path) -> str:
         f"\n{', '.join(files)}: install with python -m pip install {wheels}, or have their calls "
         "computed with --libraries compute"
     )
+
+
+def _file_of(command: Sequence[str], path: Path | None) -> Path:
+    """Return the file that a command runs, `path` if one is given."""
+    return path or Path(shutil.which(command[0]) or command[0])
 
 
 def _environment(folders: Sequence[Path], recorder: str) -> dict[str, str]:
@@ -289,7 +294,7 @@ def _serve(
     status, why = _answer(child, Server(storage, parts), order.seconds)
     if not greeter.greeted and not why:
         reason = why_nothing_came(order.words[0], status)
-        program = order.path or Path(shutil.which(order.words[0]) or order.words[0])
+        program = _file_of(order.words, order.path)
         missing = _missing(program) if order.libraries == RUN and status == NOT_STARTED else ""
         raise CutraceError(reason + missing)
     if why and order.tally.running:
