@@ -103,7 +103,11 @@ def _link_all(folder: Path, paths: Iterable[Path], names: dict[str, str]) -> Non
 
 
 def _write_headers(folder: Path, builder: Builder) -> None:
-    """Link NVIDIA's headers and ours for what it lacks; add to two what CUDA 13 has no more."""
+    """Copy NVIDIA's headers, and ours where it has none; add to two what CUDA 13 removed.
+
+    Copies, not links: gcc replaces the path of a system header by what it links to where that is
+    shorter (-fcanonical-system-headers), and would include the unchanged neighbours there.
+    """
     folder.mkdir()
     include = builder.toolkit.include
     types = (include / "driver_types.h").read_text(errors="replace")
@@ -118,6 +122,10 @@ def _write_headers(folder: Path, builder: Builder) -> None:
     for path in (*HEADERS.glob("cu[bfrs]*.h"), HEADERS / "nvToolsExt.h", HEADERS / "nvml.h"):
         if path.name not in theirs:
             shutil.copyfile(path, folder / path.name)
+    for path in include.iterdir():
+        if path.is_file() and not (folder / path.name).exists():
+            shutil.copyfile(path, folder / path.name)
+    shutil.copytree(include / "crt", folder / "crt")
     _link_all(folder, include.iterdir(), {})
 
 

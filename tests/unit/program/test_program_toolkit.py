@@ -103,6 +103,18 @@ def test_cmake_finds_the_toolkit_and_its_program_is_recorded(tmp_path: Path) -> 
     assert [each.launch.kernel for each in done.trace.launches] == ["_Z4fillPf"]
 
 
+def test_no_header_is_found_beside_the_changed_ones(tmp_path: Path) -> None:
+    """Gcc follows a link to a system header where its target's path is shorter."""
+    (tmp_path / "host.cpp").write_text(HOST)
+    include = make_toolkit() / "include"
+    command = ("g++", "-H", "-fsyntax-only", "-isystem", str(include), "host.cpp")
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    opened = [line.split()[-1] for line in done.stderr.splitlines() if line.startswith(". ")]
+    assert (done.returncode, opened) == (0, [str(include / "cuda_runtime.h")]), done.stderr
+    linked = [path.name for path in include.rglob("*.h") if path.is_symlink()]
+    assert not linked
+
+
 def test_a_makefile_builds_with_the_toolkit(tmp_path: Path) -> None:
     write_sources(tmp_path)
     (tmp_path / "Makefile").write_text(MAKEFILE)
