@@ -16,8 +16,7 @@ from .counting.bounds import Bound, amount_text, sampled_text, time_text
 from .launch_profile import LaunchProfile, costliest_lines
 from .summary import GlobalAccess, Residency, SharedAccess, Summary, summarize
 from .text.layout import GAP, align, widths, wrapped
-from .time.estimate import STALLS
-from .time.estimate_text import LEAST, about_text, between_text
+from .time.estimate_text import about_text, between_text, stalls_text
 
 LABEL = 10
 """Columns of a label."""
@@ -96,7 +95,7 @@ def _entries(launch: LaunchProfile, columns: int) -> Iterator[tuple[str, str]]:
         yield "caches", caches
     if facts.residency:
         yield "occupancy", _residency_text(facts.residency)
-    if stalls := _stalls_text(facts):
+    if stalls := stalls_text(facts.stalls):
         yield "stalls", stalls
 
 
@@ -216,11 +215,6 @@ def _residency_text(fits: Residency) -> str:
     blocks = f"{fits.blocks:,} block{'s' * (fits.blocks > 1)} on {fits.sms} SMs"
     idle = f"{fits.idle_sms} SMs idle" if fits.idle_sms else f"{fits.waves:.2g} waves"
     return f"{held}; {blocks}: {idle}"
-
-
-def _stalls_text(facts: Summary) -> str:
-    top = [(what, share) for what, share in facts.stalls.items() if share >= LEAST][:2]
-    return ", ".join(f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in top)
 
 
 def _hot_lines(launch: LaunchProfile, width: int | None, where: str) -> Iterator[Line]:

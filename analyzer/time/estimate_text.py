@@ -1,6 +1,7 @@
 """The estimate in a sentence."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 from math import floor, log10
 
 import polars as pl
@@ -94,14 +95,28 @@ def estimate_text(estimate: Estimate, within: Range = WITHIN) -> str:
     """
     parts = [part for part in estimate.parts if part.ns >= LEAST * estimate.ns][:2]
     detail = ", ".join(f"{part.what} {time_text(part.ns)}" for part in parts) or "launching"
-    top_stalls = [(what, share) for what, share in estimate.stalls.items() if share >= LEAST][:2]
-    stall_text = ", ".join(
-        f"{what} {100 * share:.0f} % ({STALLS[what]})" for what, share in top_stalls
-    )
+    stall_text = stalls_text(estimate.stalls)
     how_exact = error_text(within)
     time = f"about {time_text(estimate.ns)} at {estimate.mhz:,.0f} MHz ({how_exact}): {detail}"
     time += f"; a warp waits for {stall_text}" if stall_text else ""
     return f"{time}; {_busiest(estimate)}" if estimate.busy else time
+
+
+def stalls_text(stalls: Mapping[str, float]) -> str:
+    """Return the two longest stalls, each with Nsight Compute's name.
+
+    >>> stalls_text({"L2": 0.88, "memory": 0.11, "branches": 0.01})
+    'L2 88 % (long_scoreboard), memory beyond L2 11 % (long_scoreboard)'
+    """
+    longest = [(what, share) for what, share in stalls.items() if share >= LEAST][:2]
+    return ", ".join(
+        f"{_BEYOND_L2 if what == 'memory' else what} {100 * share:.0f} % ({STALLS[what]})"
+        for what, share in longest
+    )
+
+
+_BEYOND_L2 = "memory beyond L2"
+"""DRAM, or the host's memory: the stall `memory` as a reader sees it."""
 
 
 def between_text(least: Estimate, most: Estimate) -> str:

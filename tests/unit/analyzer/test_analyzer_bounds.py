@@ -237,7 +237,7 @@ def test_a_comparison_follows_the_estimates_and_else_says_how_the_bound_moves(
     assert found is not None
     # 1.15 * sqrt(4) is more than the error of two estimates, 1.25 / 0.75: from 4 * 3/5 to 4 * 5/3
     assert found.tell(["old", "new"], "old") == (
-        "new is about 4 times as fast as old (2.4 to 6.67 in 6 of 7 such pairs)"
+        "new is about 4 times as fast as old (2.4 to 6.67 for 6 of 7 pairs measured on chips)"
     )
     alike = replace(fast, raw=_estimated(fast, 38000.0))
     found = find_verdict([slow, alike], 0)
