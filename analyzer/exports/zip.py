@@ -27,6 +27,6 @@ def write(trace: Trace, out: Path | None, options: ReplayOptions) -> str:
             check_target(target)  # it may have been replaced since the first check
     except OSError as error:
         raise CutraceError(f"{target}: cannot write it: {reason(error)}") from error
-    codes = {launch.launch.code for launch in trace.launches}
-    device = f" -d {codes.pop()}" if len(codes) == 1 and "" not in codes else ""
+    codes = {launch.launch.code for launch in trace.launches} - {""}
+    device = f" -d {codes.pop()}" if len(codes) == 1 else ""
     return f"{target}\nnext: cutrace analyze {target}{device}"

@@ -13,11 +13,11 @@ from ...traces.address import as_given
 def device_of(codes: Iterable[str]) -> str:
     """Return the option that names a device for launches of one machine code; else nothing.
 
-    >>> device_of(["sm_89", "sm_89"]), device_of(["ptx"]), device_of([""])
+    >>> device_of(["sm_89", "", "sm_89"]), device_of(["ptx"]), device_of(["sm_80", "sm_90"])
     (' -d sm_89', '', '')
     """
-    code, *others = {*codes} or {""}
-    return f" -d {code}" if code.startswith("sm_") and not others else ""
+    machine = {code for code in codes if code.startswith("sm_")}
+    return f" -d {machine.pop()}" if len(machine) == 1 else ""
 
 
 def quote(word: object) -> str:

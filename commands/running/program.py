@@ -119,7 +119,7 @@ def record_command(
     """Record a program under the user's name for it; return the shell's exit status."""
     trace = out or Path(f"{Path(name).stem}.cutrace")
     ended = run_program(order, trace, device, recording)
-    return tell_end(name, trace, ended, device_of([recording.code]))
+    return tell_end(name, trace, ended, device_of(ended.codes))
 
 
 def run_program(order: "Order", trace: Path, device: "Device", recording: Recording) -> "Ended":

@@ -179,9 +179,10 @@ def launch_counts(
 
 
 def check_code(launch_trace: "LaunchTrace", device: Device) -> None:
-    """Refuse machine code of another capability than a device's."""
+    """Refuse machine code that a device does not run: of another generation, or newer."""
     launch, (major, minor) = launch_trace.launch, device.capability
-    if launch.code and launch.code != f"sm_{major}{minor}":
+    own, newest = divmod(int(launch.code.removeprefix("sm_") or 0), 10)
+    if launch.code and (own != major or newest > minor):
         raise CutraceError(
             f"launch {launch_trace.number} ran the machine code of `{launch.name}` for "
             f"{launch.code}, and {device.key} has capability {major}.{minor}: name a device of "

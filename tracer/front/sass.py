@@ -118,7 +118,8 @@ def sections(elf: bytes) -> Iterator[Section]:
 
 
 def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield the attributes of a section `.nv.info` that have a size: their number and value.
+    """Yield the attributes of a section `.nv.info`: their number and value, of two bytes where it
+    has no size.
 
     Their numbers are named EIATTR_* by `cuobjdump -elf`.
     """
@@ -129,6 +130,8 @@ def attributes(info: bytes) -> Iterator[tuple[int, bytes]]:
         if form == _SIZED:
             yield number, info[place : place + size]
             place += size
+        else:
+            yield number, info[place - 2 : place]
 
 
 _SIZED = 4

@@ -90,7 +90,8 @@ class Compiled:
 
     `names` maps each name expression to its PTX name; `log` holds the compiler's warnings;
     `sources` maps the paths in PTX's `.file` to their texts, for the user's files. `assembly` are
-    the assembler options that change register counts.
+    the assembler options that change register counts. `cubin` is machine code that runs, and `ptx`
+    then what declares its kernels and variables; `file` is where it comes from.
     """
 
     ptx: str
@@ -101,6 +102,8 @@ class Compiled:
     kernels: tuple[KernelSignature, ...]
     textures: tuple[TextureReference, ...] = ()
     assembly: tuple[str, ...] = ()
+    cubin: bytes = b""
+    file: str = ""
 
 
 def decode_source(raw: bytes) -> str:

@@ -3,16 +3,19 @@
 A module arrives as PTX text, as a fatbinary, or as a bundle of several from our linker step. This
 file parses the fatbinary's entries, selects the PTX that suits the device's compute capability,
 links several PTX texts into one by renaming their local symbols, and answers the driver calls that
-find kernels, variables and their resources. SASS is never executed.
+find kernels, variables and their resources. Without PTX for the device its machine code runs.
 """
 
 import ast
+import os
 import re
 import struct
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from math import prod
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -23,10 +26,11 @@ from ..front.ptx import compiled_from, with_plain_paths
 from ..front.signature import list_kernels
 from ..front.source import Compiled
 from ..ptx.lexer import InvalidPtxError
+from ..sass.cubin import INSTALL, has_disassembler, open_cubin
+from ..sass.frame import write_frame
 from ..session.function import Function
 from ..session.module import Module
 from ..simt.kernel.layout import parameter_offsets
-from .machine_code import KernelResources, read_cubin, write_stubs
 from .session import BASE, CONSTANTS, Device, ProgramSession
 from .wire import INVALID_PTX, NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verbs
 
@@ -84,19 +88,15 @@ class Code:
     `typed` holds sources that exist in no file, by the paths that their compiler gives them.
     """
 
-    def __init__(
-        self, session: ProgramSession, device: Device, loads_machine_code: bool = False
-    ) -> None:
+    def __init__(self, session: ProgramSession, device: Device) -> None:
         self._session = session
         self.device = device
-        self._loads_machine_code = loads_machine_code
-        self._machine: dict[int, Mapping[str, KernelResources]] = {}
         self._modules: list[Module] = []
         self.functions: list[Function] = []
-        self.machine_kernels: dict[int, KernelResources] = {}
         self._owners: list[Module] = []
         self.typed: dict[str, str] = {}
         self._refusals: set[str] = set()
+        self._announced: set[tuple[str, int]] = set()
 
     @property
     def verbs(self) -> Verbs:
@@ -109,10 +109,10 @@ class Code:
             "FITS": self.count_resident,
         }
 
-    def load(self, data: bytes) -> Answer:
-        """Load a module."""
+    def load(self, data: bytes, file: bytes) -> Answer:
+        """Load a module; `file` has it, if it is not from memory."""
         try:
-            self._modules.append(self._load(data))
+            self._modules.append(self._load(data, Path(os.fsdecode(file)).name))
         except CutraceError as problem:
             if (text := str(problem)) not in self._refusals:  # each call tries to load it again
                 self._refusals.add(text)
@@ -120,17 +120,29 @@ class Code:
             return INVALID_PTX if isinstance(problem, InvalidPtxError) else NO_IMAGE
         return (len(self._modules) - 1,)
 
-    def _load(self, data: bytes) -> Module:
+    def _load(self, data: bytes, file: str) -> Module:
         capability = self.device.capability
         try:
             return self._session.load(read_code(data, capability, self.typed))
         except MachineCodeError as error:
-            if not self._loads_machine_code or not error.cubins:
+            if not error.cubins:
                 raise
-            kernels = [kernel for cubin in error.cubins for kernel in read_cubin(cubin)]
-            self._machine[len(self._modules)] = {kernel.name: kernel for kernel in kernels}
-            text = write_stubs(kernels, capability)
-            return self._session.load(read_code(text.encode(), capability))
+            cubin = open_cubin(choose_cubin(error.cubins, file, capability), file)
+        if not has_disassembler():
+            raise CutraceError(f"kernels of {file or 'a module'} are machine code alone: {INSTALL}")
+        if (file, cubin.capability) not in self._announced:
+            self._announced.add((file, cubin.capability))
+            print(
+                f"cutrace: kernels of {file or 'a module from memory'} run as machine code of "
+                f"sm_{cubin.capability}: it has no PTX",
+                file=sys.stderr,
+            )
+        frame = write_frame(cubin)
+        compiler = Compiler("ptxas", "", target=f"sm_{cubin.capability}")
+        kernels = list_kernels(frame)
+        return self._session.load(
+            Compiled(frame, {}, compiler, "", {}, kernels, cubin=cubin.data, file=file)
+        )
 
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel by name; return its handle and its parameters."""
@@ -140,8 +152,6 @@ class Code:
         except CutraceError as problem:
             print(f"cutrace: {problem}", file=sys.stderr)
             return SYMBOL_NOT_FOUND
-        if machine := self._machine.get(module):
-            self.machine_kernels[len(self.functions)] = machine[name.decode()]
         self.functions.append(function)
         self._owners.append(owner)
         kernel_facts = function.facts
@@ -179,8 +189,6 @@ class Code:
         return (self.device.fits(self._registers(function), shared, threads),)
 
     def _registers(self, function: int) -> int:
-        if machine := self.machine_kernels.get(function):
-            return machine.registers
         return self.functions[function].registers(self.device.capability)
 
 
@@ -198,6 +206,8 @@ _HEAD = struct.Struct("<IHHQ")
 _BUNDLE_HEAD = struct.Struct("<IIQ")
 _ENTRY = struct.Struct("<HHIQIIQI")
 _LZ4, _ZSTD = 0x2000, 0x8000
+_SPECIFIC = 0x300000
+_SUFFIXES = {0x100000: "a", 0x200000: "f"}
 _MOVES_REGISTERS = re.compile(r"--compile-only$|-c$|--?maxrregcount=\d+$|-O[0-3]$")
 _HEAD_BYTES = 4096
 """Bytes of a text that hold its target."""
@@ -207,16 +217,32 @@ _DEVICE_RUNTIME_CALL = b"__cudaDeviceSynchronizeDeprecationAvoidance()"
 """A function that only cudadevrt, the library for launches by kernels, calls."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Entry:
-    """A fatbinary entry: `arch` is 90 for compute_90 or sm_90, `options` are the assembler's for
-    PTX.
+    """A fatbinary entry: `arch` is 90 for compute_90 or sm_90, `suffix` its `a` or `f`, `options`
+    are the assembler's for PTX.
+
+    `packed` is its body, `whole` the bytes of that without compression.
     """
 
     kind: int
     arch: int
-    data: bytes
+    packed: bytes
     options: str = ""
+    suffix: str = ""
+    flags: int = 0
+    whole: int = 0
+
+    @cached_property
+    def data(self) -> bytes:
+        """Its body; machine code for other devices is never decompressed."""
+        for flag, codec in ((_ZSTD, "zstd"), (_LZ4, "lz4_raw")):
+            if self.flags & flag:
+                try:
+                    return bytes(pa.decompress(self.packed, self.whole, codec, asbytes=True))
+                except (pa.ArrowException, OSError) as error:
+                    raise CutraceError("a module's code is cut off or damaged") from error
+        return self.packed
 
 
 def read_images(data: bytes) -> Iterator[list[Entry]]:
@@ -240,10 +266,10 @@ def _entries(data: bytes) -> Iterator[Entry]:
         (flags,) = struct.unpack_from("<Q", data, at + 40)
         (packed,) = struct.unpack_from("<I", data, at + 16)
         (whole,) = struct.unpack_from("<Q", data, at + 56) if head >= 64 else (0,)
-        body = data[at + head : at + head + size]
-        if kind in (PTX, MACHINE_CODE):
-            body = _unpacked(body, flags, packed, whole)
-        yield Entry(kind, arch, body, _options(data[at : at + head]) if kind == PTX else "")
+        is_packed = flags & (_ZSTD | _LZ4)
+        body = data[at + head : at + head + (packed if is_packed else size)]
+        options = _options(data[at : at + head]) if kind == PTX else ""
+        yield Entry(kind, arch, body, options, _SUFFIXES.get(flags & _SPECIFIC, ""), flags, whole)
         at += head + size
 
 
@@ -256,27 +282,21 @@ def _options(head: bytes) -> str:
     return head[start : start + size].rstrip(b"\0").decode("ascii", "replace")
 
 
-def _unpacked(body: bytes, flags: int, packed: int, whole: int) -> bytes:
-    if flags & _ZSTD:
-        return bytes(pa.decompress(body[:packed], whole, "zstd", asbytes=True))
-    if flags & _LZ4:
-        return bytes(pa.decompress(body[:packed], whole, "lz4_raw", asbytes=True))
-    return body
-
-
 def read_ptx(data: bytes, capability: int) -> list[str]:
     """Return the PTX texts of a module: as they are, or one selected from each fatbinary.
 
     Raises CutraceError for machine code, and for PTX that this device does not run.
     """
     if data.startswith(b"\x7fELF"):
-        raise MachineCodeError(
-            "a module has machine code alone (a cubin), no PTX: have it compiled to PTX, with "
-            "-arch=compute_90 in place of -arch=sm_90 or -cubin",
-            (data,),
-        )
+        raise MachineCodeError("a module has machine code alone (a cubin), no PTX", (data,))
     if data.startswith(struct.pack("<I", BUNDLE_MAGIC)):
-        return [text for piece in _pieces(data) for text in read_ptx(piece, capability)]
+        try:
+            return [text for piece in _pieces(data) for text in read_ptx(piece, capability)]
+        except MachineCodeError:
+            raise CutraceError(
+                "a module is linked of machine code: have it compiled to PTX, with "
+                "-arch=compute_90 in place of -arch=sm_90 or -cubin"
+            ) from None
     if data.startswith(struct.pack("<I", MAGIC)):
         return choose_ptx(list(read_images(data)), capability)
     text = _text(data)
@@ -326,15 +346,39 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
         elif entries and not any(_is_code_of(entry, capability) for entry in image):
             raise CutraceError(_foreign(map(_target_of, entries), capability))
     if not texts:
-        archs = {e.arch for image in images for e in image if e.kind == MACHINE_CODE}
-        targets = ", ".join(f"sm_{arch}" for arch in sorted(archs)) or "none that is known"
         codes = [[e for e in image if _is_code_of(e, capability)] for image in images]
+        cubins = [max(image, key=_specificity).data for image in codes if image]
+        found = {(e.arch, e.suffix) for image in images for e in image if e.kind == MACHINE_CODE}
+        targets = ", ".join(f"sm_{arch}{suffix}" for arch, suffix in sorted(found))
         raise MachineCodeError(
-            f"the program has machine code alone ({targets}), no PTX: build "
-            "it with `cutrace nvcc`, or with -gencode arch=compute_90,code=compute_90",
-            [max(image, key=lambda entry: entry.arch).data for image in codes if image],
+            f"the program has machine code alone ({targets or 'none that is known'}), no PTX, and "
+            f"none for compute capability {capability // 10}.{capability % 10}: choose -d of one "
+            "of these, or build it with `cutrace nvcc`, or with -gencode "
+            "arch=compute_90,code=compute_90",
+            cubins,
         )
     return texts
+
+
+def _specificity(entry: Entry) -> tuple[int, int]:
+    return rank((entry.arch, entry.suffix))
+
+
+def choose_cubin(cubins: Sequence[bytes], file: str, capability: int) -> bytes:
+    """Return the cubin that a device runs; CutraceError if there is none."""
+    opened = [open_cubin(each, file) for each in cubins]
+    named = f"{file or 'a module'}: machine code"
+    fitting = [each for each in opened if is_native(each.capability, "", capability)]
+    if not fitting:
+        arch = opened[0].capability
+        raise CutraceError(
+            f"{named} of sm_{arch} does not run on compute capability {capability // 10}."
+            f"{capability % 10}: choose -d sm_{arch}"
+        )
+    linked = [each for each in fitting if not each.is_relocatable]
+    if not linked:
+        raise CutraceError(f"{named} that is still to be linked: have it linked by nvcc or nvlink")
+    return linked[0].data
 
 
 def _chosen(entries: list[Entry], capability: int) -> Entry | None:
@@ -344,10 +388,20 @@ def _chosen(entries: list[Entry], capability: int) -> Entry | None:
 
 
 def _is_code_of(entry: Entry, capability: int) -> bool:
-    """Return whether an entry is machine code that a device runs: of its generation, not newer."""
-    arch = entry.arch
-    is_code = entry.kind == MACHINE_CODE
-    return is_code and arch <= capability and arch // 10 == capability // 10
+    """Return whether an entry is machine code that a device runs."""
+    return entry.kind == MACHINE_CODE and is_native(entry.arch, entry.suffix, capability)
+
+
+def is_native(arch: int, suffix: str, capability: int) -> bool:
+    """Return whether a device runs machine code: of its generation, not newer; `sm_90a` on 9.0
+    alone.
+
+    >>> [is_native(80, "", 86), is_native(86, "", 80), is_native(90, "a", 90)]
+    [True, False, True]
+    """
+    if suffix == "a":
+        return arch == capability
+    return arch <= capability and arch // 10 == capability // 10
 
 
 def _retargeted(image: Sequence[Entry], capability: int) -> str:

@@ -132,10 +132,6 @@ _FAULTS = {
 }
 NO_CLUSTER = (0, 0, 0)
 """Cluster shape that the runtime sends if the program requests no clusters."""
-_MACHINE_CODE = (
-    "kernel {} has machine code alone, no PTX, and is not run: with --libraries compute the "
-    "library's call is computed on the host"
-)
 _MUST_END = 2
 """Launch flag: the program waits for the launch to end."""
 
@@ -251,8 +247,6 @@ class Launches:
         if self._phase == LEFT_OUT:
             return (b"",)
         function = self._code.functions[number]
-        if number in self._code.machine_kernels:
-            return self._fail(function, CutraceError(_MACHINE_CODE.format(function.signature.name)))
         packed = tuple(_split(data, [p.size for p in function.facts.kernel.parameters]))
         try:
             sizes: tuple[object, ...] = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
@@ -402,7 +396,7 @@ def _waits_for_program(function: Function, problem: CutraceError) -> bool:
     """Return whether a kernel can be retried later: it spins for ever and has written nothing."""
     if not isinstance(problem, KernelFault) or problem.cause != "waiting":
         return False
-    return _WRITES.isdisjoint(each.opcode for each in function.facts.kernel.instructions)
+    return _WRITES.isdisjoint(each.opcode for each in function.executable.kernel.instructions)
 
 
 def _read_parameters(memory: Memory, function: Function, buffer: int) -> Iterator[bytes]:

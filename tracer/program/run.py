@@ -212,7 +212,7 @@ class Ended:
 
     `faults` of the refused ones are the kernels' own, `fault` is the first of them. `why` is the
     reason if we ended the program, empty if it ended by itself; `left_out` describes launches that
-    were executed and are not in the trace.
+    were executed and are not in the trace. `codes` are the capabilities of machine code that ran.
     """
 
     status: int
@@ -222,6 +222,7 @@ class Ended:
     left_out: str = ""
     faults: int = 0
     fault: KernelFault | None = None
+    codes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -277,7 +278,9 @@ def record_program(order: Order, trace: Path, device: Device) -> Ended:
                 ended = _serve(order, child, session, shared, device)
             finally:
                 child.close()
-        return replace(ended, launches=session.writer.count, left_out=session.writer.left_out)
+        writer = session.writer
+        codes = tuple({each.code for each in writer.manifest.launches if each.code})
+        return replace(ended, launches=writer.count, left_out=writer.left_out, codes=codes)
     finally:
         shared.close()
 
@@ -286,7 +289,7 @@ def _serve(
     order: Order, child: Child, session: ProgramSession, shared: SharedMemory, device: Device
 ) -> Ended:
     greeter = Greeter(device, shared.size)
-    code = Code(session, device, order.libraries == RUN)
+    code = Code(session, device)
     storage = Storage(session, device.facts["memory_bytes"])
     launches = Launches(session, code, storage, order.launches, order.choice, order.tally)
     texels = Texels(session, storage)

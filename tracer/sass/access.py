@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 from ...traces.schema import Space
 from ..simt.memory.memory import WINDOWS
+from .frame import DRIVER_FUNCTIONS
 from .lift import SHARED_WINDOW, Lifter, Operand, registers
 
 Handler = Callable[[Lifter], None]
@@ -462,23 +463,14 @@ def call(lifter: Lifter) -> None:
     lifter.take("NOINC")
     lifter.require(1)
     names = sorted({each.name for each in lifter.code.pointers.values() if not each.section})
-    if len(names) != 1 or names[0] not in _FUNCTIONS:
+    if len(names) != 1 or names[0] not in DRIVER_FUNCTIONS:
         listed = ", ".join(names) or "an address"
         raise lifter.refuse(f"cutrace does not know the machine's calls of {listed}")
     _call_function(lifter, names[0])
 
 
-_FUNCTIONS = {
-    "vprintf": ((8, 8), 4),
-    "__assertfail": ((8, 8, 4, 8, 8), 0),
-    "malloc": ((8,), 8),
-    "free": ((8,), 0),
-}
-"""Functions of the driver: the bytes of their parameters and of their result, from R4 on."""
-
-
 def _call_function(lifter: Lifter, name: str) -> None:
-    parameters, result = _FUNCTIONS[name]
+    parameters, result = DRIVER_FUNCTIONS[name]
     at, number, passed = f"{name}{lifter.now.address:x}", 4, []
     for index, size in enumerate(parameters):
         passed.append(f"{at}_{index}")

@@ -1,8 +1,9 @@
-"""A kernel of a cubin: its machine instructions, constant banks and sizes.
+"""A cubin: its kernels and variables, and the machine code of a kernel.
 
 NVIDIA's nvdisasm names the instructions, the ELF file has the rest: `.nv.info` says where the
 parameters lie in constant bank 0 and how large a thread's stack is, the symbols and relocations
-which variables and functions banks 3 and 4 have.
+which variables and functions banks 3 and 4 have. A function in a section of its own (a program that
+was linked has such) follows the kernel, as if both were one section.
 
 Source of the attributes' numbers: the names that `cuobjdump -elf` and `readelf` print beside them.
 """
@@ -11,8 +12,8 @@ import json
 import re
 import struct
 import subprocess
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,31 @@ from ...base.cache import Cache, key_of
 from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ..front.sass import BYTES, attributes, sections
+from ..front.sass import BYTES, Section, attributes, sections
 from ..front.toolkit import find_file
 
 SCHEMA = 13
 """Major version of nvdisasm's JSON that is known."""
 
-_PARAMETERS, _STACK = 0x0A, 0x12  # EIATTR_PARAM_CBANK, EIATTR_MIN_STACK_SIZE
+INSTALL = 'python -m pip install "nvidia-cuda-nvdisasm>=13,<14"'
+"""What installs the disassembler."""
+
+_MOST_THREADS, _THREADS = 0x05, 0x10  # EIATTR_MAX_THREADS, EIATTR_REQNTID
+_BANK, _PARAMETER = 0x0A, 0x17  # EIATTR_PARAM_CBANK, EIATTR_KPARAM_INFO
+_FRAME, _STACK, _REGISTERS = 0x11, 0x12, 0x2F  # EIATTR_FRAME_SIZE, MIN_STACK_SIZE, REGCOUNT
 _BRANCHES = 0x34  # EIATTR_INDIRECT_BRANCH_TARGETS
+_CLUSTER, _IN_CLUSTERS = 0x3D, 0x3E  # EIATTR_CTA_PER_CLUSTER, EIATTR_EXPLICIT_CLUSTER
+_BARRIERS = 0x4C  # EIATTR_NUM_BARRIERS
 _DEFAULT_STACK = 1024
 """Bytes of a thread's stack, as a driver has them unless a program asks for others."""
 _UNDEFINED = 0
+_FUNCTION, _ENTRY = 2, 0x10  # STT_FUNC, and the mark of a kernel in a symbol's `st_other`
+_MACHINE, _RELOCATABLE = 190, 1  # EM_CUDA, ET_REL
+_NEW_ABI = 8  # since which e_flags has the architecture one byte further up
+_ALIGNMENT = 128
+"""Bytes at whose multiples a function begins."""
+_RESERVED, _RESERVED_BYTES = ".nv.shared.reserved.0", 1024
+"""Where this section is, static shared memory has the system's kilobyte before the kernel's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,8 @@ class Symbol:
     section: str
     offset: int
     size: int
+    is_function: bool = False
+    is_kernel: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +88,8 @@ class Code:
     `parameters` is where its parameters begin in constant bank 0, `stack` the bytes of a thread's
     stack, `banks` the bytes of constant banks by number, `variables` the symbols in bank 3, and
     `pointers` the symbols whose addresses bank 4 has, by offset. `functions` are the addresses of
-    its subroutines by name, `branch_targets` those of its indirect branches.
+    its subroutines by name, `branch_targets` those of its indirect branches. `file` is what a
+    message names.
     """
 
     kernel: str
@@ -85,116 +103,300 @@ class Code:
     pointers: Mapping[int, Symbol]
     functions: Mapping[str, int]
     branch_targets: Mapping[int, tuple[int, ...]]
+    file: str = ""
 
     def refuse(self, instruction: Instruction, why: str) -> CutraceError:
         """Return the error for an instruction."""
+        file = f"{self.file}: " if self.file else ""
         return CutraceError(
-            f"kernel `{self.kernel}`, machine code of sm_{self.capability}, address "
+            f"{file}kernel `{self.kernel}`, machine code of sm_{self.capability}, address "
             f"{instruction.address:#06x}: {why}: `{instruction.text}`"
         )
 
 
-def read_code(cubin: bytes, kernel: str, capability: int) -> Code:
+@dataclass(frozen=True, slots=True)
+class KernelResources:
+    """What a cubin says of a kernel: registers a thread, bytes of static shared memory, of a
+    thread's frame and of constants, barriers, and its bounds.
+
+    `parameters` are the offset and size of each. `bounds` are directives of PTX with their numbers.
+    """
+
+    registers: int
+    shared: int
+    frame: int
+    constants: int
+    barriers: int
+    parameters: tuple[tuple[int, int], ...]
+    bounds: Mapping[str, tuple[int, ...]]
+
+
+class Cubin:
+    """A cubin of a `file`, which messages name; raises CutraceError if it is damaged."""
+
+    def __init__(self, data: bytes, file: str = "") -> None:
+        self.data, self.file = data, file
+        try:
+            machine, _, flags = struct.unpack_from("<HI24xI", data, 18)
+            self.sections = {each.name: each for each in sections(data)}
+            self._by_number = [each.name for each in sections(data)]
+            short = [s.name for s in self.sections.values() if s.start + s.size > len(data)]
+            short = [name for name in short if not name.startswith((".nv.shared", ".nv.global"))]
+            if short:
+                raise ValueError
+            self.symbols = [*self._symbols()]
+        except (struct.error, ValueError, IndexError, KeyError) as error:
+            raise CutraceError(f"{self._named}machine code is cut off or damaged") from error
+        if machine != _MACHINE:
+            raise CutraceError(
+                f"{self._named}an ELF file for a machine that is no GPU of NVIDIA's: expected a "
+                "cubin"
+            )
+        self.capability = flags >> (8 if data[8] >= _NEW_ABI else 0) & 0xFF
+
+    @property
+    def _named(self) -> str:
+        return f"{self.file}: " if self.file else ""
+
+    @property
+    def is_relocatable(self) -> bool:
+        """Whether it is still to be linked with others."""
+        return self.data[16] == _RELOCATABLE
+
+    def _symbols(self) -> Iterator[Symbol]:
+        table, strings = self.section(".symtab"), self.section(".strtab")
+        for place in range(0, len(table), 24):
+            name, info, other, section, value, size = struct.unpack_from("<IBBHQQ", table, place)
+            text = strings[name : strings.index(b"\0", name)].decode()
+            owner = ""
+            if _UNDEFINED < section < len(self._by_number):
+                owner = self._by_number[section]
+            is_function = info & 15 == _FUNCTION
+            is_kernel = is_function and bool(other & _ENTRY) and bool(owner)
+            yield Symbol(plain(text), owner, value, size, is_function, is_kernel)
+
+    def section(self, name: str) -> bytes:
+        """Return the bytes of a section; none if there is no such."""
+        return self.sections[name].of(self.data) if name in self.sections else b""
+
+    @cached_property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of its kernels."""
+        return tuple(each.name for each in self.symbols if each.is_kernel)
+
+    @cached_property
+    def _numbers(self) -> Mapping[str, int]:
+        return {each.name: n for n, each in enumerate(self.symbols) if each.is_function}
+
+    @cached_property
+    def _shared_facts(self) -> Mapping[int, Mapping[int, int]]:
+        """The attributes of functions in `.nv.info`, by their number and that of the symbol."""
+        facts: dict[int, dict[int, int]] = {}
+        for number, value in attributes(self.section(".nv.info")):
+            if number in (_REGISTERS, _FRAME, _STACK):
+                symbol, count = struct.unpack("<II", value)
+                facts.setdefault(number, {})[symbol] = count
+        return facts
+
+    def _fact(self, number: int, function: str, default: int = 0) -> int:
+        return self._shared_facts.get(number, {}).get(self._numbers[function], default)
+
+    def _info(self, function: str) -> Mapping[int, Sequence[bytes]]:
+        facts = dict[int, list[bytes]]()
+        for number, value in attributes(self.section(f".nv.info.{function}")):
+            facts.setdefault(number, []).append(value)
+        return facts
+
+    def resources(self, kernel: str) -> KernelResources:
+        """Return what the file says of a kernel."""
+        text, info = self._text_of(kernel), self._info(kernel)
+        reserved = _RESERVED_BYTES if _RESERVED in self.sections else 0
+        own = self.sections.get(f".nv.shared.{kernel}")
+        bounds = {}
+        for name, number in (("maxntid", _MOST_THREADS), ("reqntid", _THREADS),
+                             ("reqnctapercluster", _CLUSTER)):  # fmt: skip
+            for value in info.get(number, ()):
+                bounds[name] = struct.unpack(f"<{len(value) // 4}I", value)
+        if _IN_CLUSTERS in info:
+            bounds["explicitcluster"] = ()
+        if "reqntid" in bounds:
+            bounds.pop("maxntid", None)
+        return KernelResources(
+            registers=self._fact(_REGISTERS, kernel, text.info >> 24),
+            shared=max(own.size - reserved, 0) if own else 0,
+            frame=self._fact(_FRAME, kernel),
+            constants=sum(s.size for n, s in self.sections.items() if _is_bank(n, kernel)),
+            barriers=next((v[0] for v in info.get(_BARRIERS, ())), -1),
+            parameters=tuple(sorted(_parameters(info.get(_PARAMETER, ())))),
+            bounds=bounds,
+        )
+
+    def _text_of(self, kernel: str) -> Section:
+        text = self.sections.get(f".text.{kernel}")
+        if text is None:
+            raise CutraceError(
+                f"{self._named}the machine code for sm_{self.capability} has no kernel {kernel}"
+            )
+        return text
+
+    def code(self, kernel: str) -> Code:
+        """Return a kernel's machine code; CutraceError for what nvdisasm refuses."""
+        text = self._text_of(kernel)
+        by_section = self._reached_sections(text.name)
+        functions = {
+            each.name: by_section[each.section] + each.offset
+            for each in self.symbols
+            if each.section in by_section and each.name
+        }
+        stack = self._fact(_STACK, kernel)
+        if any(name.startswith(f"${kernel}$") for name in functions) or len(by_section) > 1:
+            stack = max(stack, _DEFAULT_STACK)  # functions, which may call themselves
+        listings = _listings(self, [*by_section])
+        targets: dict[int, tuple[int, ...]] = {}
+        for section, base in by_section.items():
+            for value in self._info(section.removeprefix(".text.")).get(_BRANCHES, ()):
+                targets |= {
+                    base + at: tuple(base + each for each in to) for at, to in _targets(value)
+                }
+        bank = self._info(kernel).get(_BANK, ())
+        return Code(
+            kernel=kernel,
+            capability=self.capability,
+            instructions=tuple(
+                one
+                for section, base in by_section.items()
+                for one in _instructions(listings[section], self.section(section), base, functions)
+            ),
+            parameters=next((struct.unpack_from("<IH", v)[1] for v in bank), 0),
+            stack=stack,
+            shared=own.size if (own := self.sections.get(f".nv.shared.{kernel}")) else 0,
+            banks={int(m[1]): self.section(n) for n in self.sections if (m := _is_bank(n, kernel))},
+            variables=tuple(s for s in self.symbols if s.section == ".nv.constant3" and s.size),
+            pointers={place: symbol for place, symbol, _ in self.relocations(".nv.constant4")},
+            functions=functions,
+            branch_targets=targets,
+            file=self.file,
+        )
+
+    def _reached_sections(self, first: str) -> Mapping[str, int]:
+        """Return the sections of code that a section refers to, itself first, and where each lies
+        behind the one before."""
+        places = {first: 0}
+        end, pending = self.sections[first].size, [first]
+        while pending:
+            for _, symbol, _ in self.relocations(pending.pop()):
+                if symbol.section.startswith(".text.") and symbol.section not in places:
+                    end = -(-end // _ALIGNMENT) * _ALIGNMENT
+                    places[symbol.section] = end
+                    end += self.sections[symbol.section].size
+                    pending.append(symbol.section)
+        return places
+
+    def relocations(self, section: str) -> Iterator[tuple[int, Symbol, int]]:
+        """Yield a section's relocations: the place in it, the symbol, and what is added."""
+        for kind, size in ((".rel", 16), (".rela", 24)):
+            data = self.section(f"{kind}{section}")
+            for place in range(0, len(data) - size + 1, size):
+                offset, info = struct.unpack_from("<QQ", data, place)
+                added = struct.unpack_from("<q", data, place + 16)[0] if size == 24 else 0
+                yield offset, self.symbols[info >> 32], added
+
+    def number_of(self, section: str) -> int:
+        """Return the number of a symbol in a section of code."""
+        return next(n for n, s in enumerate(self.symbols) if s.is_function and s.section == section)
+
+
+@lru_cache(maxsize=16)
+def open_cubin(data: bytes, file: str = "") -> Cubin:
+    """Return a cubin; the last ones are kept."""
+    return Cubin(data, file)
+
+
+def read_code(cubin: bytes, kernel: str) -> Code:
     """Return a kernel's machine code; CutraceError for a file that nvdisasm refuses."""
-    by_name = {each.name: each for each in sections(cubin)}
-    text = by_name.get(f".text.{kernel}")
-    if text is None:
-        raise CutraceError(f"the machine code for sm_{capability} has no kernel {kernel}")
-    info = dict[int, list[bytes]]()
-    for name in (".nv.info", f".nv.info.{kernel}"):
-        if name in by_name:
-            for number, value in attributes(by_name[name].of(cubin)):
-                info.setdefault(number, []).append(value)
-    symbols = list(_symbols(cubin))
-    own = next((n for n, each in enumerate(symbols) if each.name == kernel), -1)
-    stacks = [struct.unpack("<II", value) for value in info.get(_STACK, ())]
-    stack = next((size for number, size in stacks if number == own), 0)
-    functions = {s.name: s.offset for s in symbols if s.section == text.name and s.name}
-    if any(name.startswith(f"${kernel}$") for name in functions):
-        stack = max(stack, _DEFAULT_STACK)  # functions, which may call themselves
-    return Code(
-        kernel=kernel,
-        capability=capability,
-        instructions=tuple(_instructions(cubin, kernel, text.of(cubin))),
-        parameters=next((struct.unpack_from("<IH", v)[1] for v in info.get(_PARAMETERS, ())), 0),
-        stack=stack,
-        shared=by_name[name].size if (name := f".nv.shared.{kernel}") in by_name else 0,
-        banks=dict(_banks(cubin, kernel)),
-        variables=tuple(s for s in symbols if s.section == ".nv.constant3" and s.size),
-        pointers=dict(_pointers(cubin, symbols)),
-        functions=functions,
-        branch_targets=dict(_targets(info.get(_BRANCHES, ()))),
-    )
+    return open_cubin(cubin).code(kernel)
 
 
-def _targets(values: Any) -> Iterator[tuple[int, tuple[int, ...]]]:
+def plain(name: str) -> str:
+    """Return a name as PTX has it: ELF allows more letters.
+
+    >>> plain("_ZN1a1bE"), plain("table.2")
+    ('_ZN1a1bE', 'table$2')
+    """
+    return re.sub(r"[^\w$]", "$", name)
+
+
+def _is_bank(section: str, kernel: str) -> re.Match[str] | None:
+    match = re.match(r"\.nv\.constant(\d+)(?:\.|$)", section)
+    return match if match and section[match.end() :] in ("", kernel) else None
+
+
+def _parameters(values: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield the offset and size of each parameter: index, ordinal, offset, and bits with the size
+    from 18 on."""
     for value in values:
-        place = 0
-        while place + 12 <= len(value):
-            address, _, count = struct.unpack_from("<IHxxI", value, place)
-            yield address, struct.unpack_from(f"<{count}I", value, place + 12)
-            place += 12 + 4 * count
+        _, _, offset, bits = struct.unpack("<IHHI", value)
+        yield offset, bits >> 18
 
 
-def _symbols(cubin: bytes) -> Iterator[Symbol]:
-    by_name = {each.name: each for each in sections(cubin)}
-    names = [each.name for each in sections(cubin)]
-    table, strings = by_name[".symtab"].of(cubin), by_name[".strtab"].of(cubin)
-    for place in range(0, len(table), 24):
-        name, _, _, section, value, size = struct.unpack_from("<IBBHQQ", table, place)
-        text = strings[name : strings.index(b"\0", name)].decode()
-        owner = names[section] if _UNDEFINED < section < len(names) else ""
-        yield Symbol(text, owner, value, size)
-
-
-def _banks(cubin: bytes, kernel: str) -> Iterator[tuple[int, bytes]]:
-    pattern = re.compile(rf"\.nv\.constant(\d+)(\.{re.escape(kernel)})?")
-    for each in sections(cubin):
-        if match := pattern.fullmatch(each.name):
-            yield int(match[1]), each.of(cubin)
-
-
-def _pointers(cubin: bytes, symbols: list[Symbol]) -> Iterator[tuple[int, Symbol]]:
-    for each in sections(cubin):
-        if each.name in (".rel.nv.constant4", ".rela.nv.constant4"):
-            size = 24 if each.name.startswith(".rela") else 16
-            data = each.of(cubin)
-            for place in range(0, len(data), size):
-                offset, kind = struct.unpack_from("<QQ", data, place)
-                yield offset, symbols[kind >> 32]
+def _targets(value: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
+    place = 0
+    while place + 12 <= len(value):
+        address, _, count = struct.unpack_from("<IHxxI", value, place)
+        yield address, struct.unpack_from(f"<{count}I", value, place + 12)
+        place += 12 + 4 * count
 
 
 _ALL_PREDICATES = "PR"
 _OPERAND = re.compile(r",(?![^\[]*\])")
+_HALF = re.compile(r"32@(lo|hi)\(\(?([^\s()]+)(?: \+ (0x[0-9a-f]+|\d+))?\)?\)")
+_JUMPS = ("BRA", "BSSY", "CALL.REL", "JMP")
 _DISASSEMBLED: Cache[list[Any]] = Cache(
     "disassembled", 1 << 26, lambda value: json.dumps(value).encode(), json.loads
 )
 
 
-def _instructions(cubin: bytes, kernel: str, code: bytes) -> Iterator[Instruction]:
-    document = _DISASSEMBLED.get(key_of(_made_by(), cubin), lambda: _disassemble(cubin))
-    header, functions = document
+def _listings(cubin: Cubin, names: Sequence[str]) -> Mapping[str, Sequence[Any]]:
+    """Return nvdisasm's instructions of sections of code."""
+    related = [(place, s.name, more) for n in names for place, s, more in cubin.relocations(n)]
+    key = key_of(_made_by(), repr((cubin.capability, names, related)), *map(cubin.section, names))
+    header, functions = _DISASSEMBLED.get(key, lambda: _disassemble(cubin, names))
     if header["SchemaVersion"]["major"] != SCHEMA:
         raise CutraceError(
             f"nvdisasm writes version {header['SchemaVersion']['major']} of its JSON, expected "
-            f'{SCHEMA}: python -m pip install "nvidia-cuda-nvdisasm>=13,<14"'
+            f"{SCHEMA}: {INSTALL}"
         )
-    listed = next(each for each in functions if each["function-name"] == kernel)
-    for number, each in enumerate(listed["sass-instructions"]):
-        address = BYTES * number
-        word = int.from_bytes(code[address : address + BYTES], "little")
+    by_name = {f".text.{each['function-name']}": each for each in functions}
+    return {name: by_name[name]["sass-instructions"] for name in names}
+
+
+def _instructions(
+    listed: Sequence[Any], code: bytes, base: int, functions: Mapping[str, int]
+) -> Iterator[Instruction]:
+    for number, each in enumerate(listed):
+        at = BYTES * number
+        word = int.from_bytes(code[at : at + BYTES], "little")
         attributes = each.get("other-attributes", {})
         guard = each.get("predicate", "").lstrip("@")
         if guard == _ALL_PREDICATES:  # nvdisasm takes an operand for the predicate
             guard = f"{'!' * (word >> 15 & 1)}P{word >> 12 & 7}".replace("P7", "PT")
-        yield Instruction(
-            address,
-            each["opcode"],
-            _operands(each["opcode"], each.get("operands", "")),
-            guard,
-            word >> 32 & 0xFFFFFFFF,
-            "subroutine-call" in attributes,
-        )
+        opcode, operands = each["opcode"], _operands(each["opcode"], each.get("operands", ""))
+        operands = tuple(_resolve(text, functions) for text in operands)
+        if operands and opcode.startswith(_JUMPS) and operands[-1].startswith("0x"):
+            operands = *operands[:-1], hex(int(operands[-1], 16) + base)
+        if opcode.startswith("CALL.ABS") and plain(operands[-1].strip("`()")) in functions:
+            opcode = opcode.replace("ABS", "REL")  # both are one section here
+        calls = "subroutine-call" in attributes
+        yield Instruction(base + at, opcode, operands, guard, word >> 32 & 0xFFFFFFFF, calls)
+
+
+def _resolve(text: str, functions: Mapping[str, int]) -> str:
+    """Return an operand with the half of a function's address as a number."""
+    match = _HALF.fullmatch(text)
+    if match is None or plain(match[2]) not in functions:
+        return text
+    whole = functions[plain(match[2])] + int(match[3] or "0", 0)
+    return hex(whole & 0xFFFFFFFF if match[1] == "lo" else whole >> 32)
 
 
 def _operands(opcode: str, text: str) -> tuple[str, ...]:
@@ -209,29 +411,32 @@ def _made_by() -> str:
     return repr((path.stat().st_size, path.stat().st_mtime_ns))
 
 
+def has_disassembler() -> bool:
+    """Return whether NVIDIA's disassembler is installed."""
+    return find_file("nvdisasm") is not None
+
+
 def _program() -> Path:
     path = find_file("nvdisasm")
     if path is None:
-        raise CutraceError(
-            "machine code needs NVIDIA's disassembler: "
-            'python -m pip install "nvidia-cuda-nvdisasm>=13,<14"'
-        )
+        raise CutraceError(f"machine code needs NVIDIA's disassembler: {INSTALL}")
     return path
 
 
-def _disassemble(cubin: bytes) -> list[Any]:
-    """Run nvdisasm on a cubin."""
+def _disassemble(cubin: Cubin, names: Sequence[str]) -> list[Any]:
+    """Run nvdisasm on functions of a cubin."""
+    numbers = ",".join(str(cubin.number_of(name)) for name in names)
     with scratch_folder() as folder:
         path = Path(folder, "kernel.cubin")
-        path.write_bytes(cubin)
+        path.write_bytes(cubin.data)
         answer = subprocess.run(
-            [str(_program()), "-json", str(path)],
+            [str(_program()), "-json", "-fun", numbers, str(path)],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             start_new_session=True,  # Ctrl-C is for the parent
         )
     if answer.returncode:
         problem = answer.stderr.decode(errors="replace").strip()
-        raise CutraceError(f"nvdisasm refuses this machine code: {problem}")
+        raise CutraceError(f"{cubin._named}nvdisasm refuses this machine code: {problem}")
     document: list[Any] = json.loads(answer.stdout)
     return document

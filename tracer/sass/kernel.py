@@ -18,7 +18,7 @@ from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
 from . import access, arithmetic, product
-from .cubin import Code, Instruction, read_code
+from .cubin import Code, Cubin, Instruction, read_code
 from .lift import Lifted, Lifter
 from .reconvergence import reconverge
 
@@ -45,12 +45,23 @@ def machine_kernel(
     """Return a kernel's machine code for an architecture (`sm_89`), as ptxas makes it."""
     alone = single_kernel(ptx, like.name)
     cubin = assemble_for(mark_lines(alone), arch, ("-lineinfo", *options))
-    code = read_code(cubin, like.name, int(arch.removeprefix("sm_").rstrip("af")))
+    code = read_code(cubin, like.name)
+    places = _places(cubin, code, module.functions[like.name].instructions)
+    return _lifted(alone, like, code, places)
+
+
+def cubin_kernel(cubin: Cubin, frame: str, like: Kernel) -> MachineKernel:
+    """Return a kernel of a cubin; `frame` declares it (frame.py), and `like` is that kernel."""
+    return _lifted(single_kernel(frame, like.name), like, cubin.code(like.name), {})
+
+
+def _lifted(
+    alone: str, like: Kernel, code: Code, places: Mapping[int, Location | None]
+) -> MachineKernel:
     handlers = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS}
     lifted = Lifter(code, like.parameters).lift(handlers)
     text, first = _text(alone, like.name, lifted)
     linked = link_with_divergent_sync(parse_module(text), like.name)
-    places = _places(cubin, code, module.functions[like.name].instructions)
     return _with_rows(linked, like, code, lifted, first, places)
 
 

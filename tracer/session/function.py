@@ -4,10 +4,11 @@ Indexing a Function checks the configuration. Calling the ConfiguredFunction pac
 runs the kernel in the engine and writes its rows to the trace, filtered if the session asks so.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -40,7 +41,9 @@ from .texture import Texture
 class Linked:
     """A kernel in a session; `source` is its key among the trace's sources.
 
-    `shared_names` are the names in its source of shared arrays, where the PTX has others.
+    `shared_names` are the names in its source of shared arrays, where the PTX has others. A kernel
+    of a cubin has `lift`: its code is read when it is first launched, and `facts` are until then
+    what the cubin declares.
     """
 
     facts: LinkedKernel
@@ -49,6 +52,12 @@ class Linked:
     source: str
     resources: "Future[tuple[schema.Resources, ...]]"
     shared_names: Mapping[str, str]
+    lift: "Callable[[], LinkedKernel] | None" = None
+
+    @cached_property
+    def executable(self) -> LinkedKernel:
+        """The kernel that runs."""
+        return self.lift() if self.lift else self.facts
 
     def registers(self, capability: int) -> int:
         """Return its register count; see `Function.registers`."""
@@ -78,6 +87,11 @@ class Function:
     def facts(self) -> LinkedKernel:
         """Return the static facts of its text."""
         return self._linked.facts
+
+    @property
+    def executable(self) -> LinkedKernel:
+        """Return the kernel that runs; of a cubin its code is read now."""
+        return self._linked.executable
 
     def resources(self) -> tuple[schema.Resources, ...]:
         """Wait for the assembler and return the kernel's resources."""
@@ -160,7 +174,7 @@ class ConfiguredFunction:
         `called_at` is the host's source line of the call if known, `ranges` are the NVTX ranges
         around it, `prefers` is the host's L1 preference for the kernel.
         """
-        row_selection, kernel_facts = self._keep(), self.linked.facts
+        row_selection, kernel_facts = self._keep(), self.linked.executable
         request = self._request(
             packed, () if row_selection.sample.all_ran else row_selection.sample.blocks
         )
@@ -193,7 +207,7 @@ class ConfiguredFunction:
     def _code(self, request: Launch) -> PtxCode:
         """Return the kernel's code for a launch."""
         linked = self.linked
-        return PtxCode(linked.facts.kernel, request, self.recording.memory, linked.loaded)
+        return PtxCode(linked.executable.kernel, request, self.recording.memory, linked.loaded)
 
     def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> Launch:
         """Return the engine's launch request; without chosen blocks it covers all."""
@@ -210,12 +224,12 @@ class ConfiguredFunction:
             self.cluster,
             self.recording.grids,
             self.recording.chip,
-            self._resident() if self.linked.facts.reads_place else 1,
+            self._resident() if self.linked.executable.reads_place else 1,
         )
 
     def _resident(self) -> int:
         """Return how many blocks are resident on an SM at once."""
-        chip, shared = self.recording.chip, self.linked.facts.shared.size + self.shared_dynamic
+        chip, shared = self.recording.chip, self.linked.executable.shared.size + self.shared_dynamic
         registers = self.linked.registers(chip.capability)
         return max(1, chip.fits(registers, shared, prod(self.block)))
 
@@ -254,34 +268,34 @@ class ConfiguredFunction:
         linked, number = self.linked, len(self.recording.resources)
         name = linked.signature.name
         names = (name, name.partition("<")[0], linked.signature.mangled)
-        self.recording.note_launch(names, linked.facts.instructions)
-        return choose_kept(self.recording.filter, names, number, self.grid, linked.facts)
+        self.recording.note_launch(names, linked.executable.instructions)
+        return choose_kept(self.recording.filter, names, number, self.grid, linked.executable)
 
     def _describe(
         self, arguments: tuple[schema.Argument, ...], row_selection: schema.Kept
     ) -> schema.Launch:
-        linked = self.linked
-        shared = describe_shared(linked.facts.shared, self.shared_dynamic, linked.shared_names)
+        linked, facts = self.linked, self.linked.executable
+        shared = describe_shared(facts.shared, self.shared_dynamic, linked.shared_names)
         arrays = _distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared))
         return schema.Launch(
             kernel=linked.signature.mangled,
             signature=str(linked.signature),
             grid=self.grid,
             block=self.block,
-            shared_static=linked.facts.shared.size,
+            shared_static=facts.shared.size,
             shared_dynamic=self.shared_dynamic,
-            local_bytes=linked.facts.local_bytes,
+            local_bytes=facts.local_bytes,
             arguments=arguments,
             arrays=self.recording.share_arrays(linked.signature.mangled, arrays),
             textures=tuple(texture.description for texture in self.recording.memory.textures),
-            max_threads=prod(linked.facts.limits.max_block) if linked.facts.limits.max_block else 0,
-            min_blocks=linked.facts.min_blocks,
+            max_threads=prod(facts.limits.max_block) if facts.limits.max_block else 0,
+            min_blocks=facts.min_blocks,
             source=linked.source,
-            parameter_bytes=linked.facts.parameter_bytes,
+            parameter_bytes=facts.parameter_bytes,
             kept=row_selection,
             cluster=self.cluster,
-            waiting=linked.facts.waiting,
-            code=linked.facts.arch,
+            waiting=facts.waiting,
+            code=facts.arch,
             partly_written=tuple(sorted(self._arrays(arguments) & self.recording.partly_written)),
         )
 

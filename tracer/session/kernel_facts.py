@@ -14,7 +14,8 @@ from ...traces.schema import STRONG_LOADS
 from ..isa.table import instruction_table
 from ..ptx.kernel import Kernel, Module, key_of
 from ..ptx.parse import parse_module
-from ..sass.kernel import MachineKernel, machine_kernel
+from ..sass.cubin import open_cubin
+from ..sass.kernel import MachineKernel, cubin_kernel, machine_kernel
 from ..simt.decode.special_register import reads_place
 from ..simt.kernel.layout import (
     Layout,
@@ -56,11 +57,20 @@ def known_machine_code(
     return LinkedKernel(machine.kernel, machine, text)
 
 
+@lru_cache(maxsize=KERNELS)
+def known_cubin(cubin: bytes, file: str, frame: str, mangled: str) -> "LinkedKernel":
+    """Lift a kernel of a cubin that `frame` declares, cached."""
+    like = known_kernel(frame, mangled).kernel
+    machine = cubin_kernel(open_cubin(cubin, file), frame, like)
+    return LinkedKernel(machine.kernel, machine)
+
+
 @dataclass(frozen=True)
 class LinkedKernel:
     """A linked kernel with the facts that follow from its text alone.
 
-    `machine` is its machine code, if that is what runs, and `text` then the kernel of PTX.
+    `machine` is its machine code, if that is what runs, and `text` then the kernel of PTX, if
+    there is one.
     """
 
     kernel: Kernel

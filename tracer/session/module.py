@@ -6,19 +6,21 @@ among them.
 
 import re
 from collections.abc import Mapping
+from functools import partial
 
 from ...base.errors import CutraceError, nearest
 from ..front.source import Compiled, KernelSignature
 from ..front.syntax.syntax import written_kernels
+from ..sass.cubin import open_cubin
 from ..simt.decode.load_module import NoRoomError, load_module
 from ..simt.memory.memory import Allocation
 from .arguments import read_signature
 from .function import Function, Linked
-from .kernel_facts import known_kernel, known_machine_code, known_module
+from .kernel_facts import known_cubin, known_kernel, known_machine_code, known_module
 from .numba_names import numba_names
 from .record_options import PTX
 from .recording import Recording
-from .resources import ask_resources, resources_of
+from .resources import ask_resources, resources_in, resources_of
 from .surface import Surface
 from .symbol import Symbol, declared_at, name_symbols
 from .texture import Texture, bind, bind_surface
@@ -95,7 +97,17 @@ class Module:
         parameters = kernel_facts.kernel.parameters
         signature = read_signature(kernel_signature, parameters, self._loaded.module.address_size)
         arch, assembly = self._recording.options.code, self._compiled.assembly
-        if arch == PTX:
+        lift = None
+        if cubin := self._compiled.cubin:
+            answer = resources_in(open_cubin(cubin, self._compiled.file), kernel_signature.mangled)
+            lift = partial(
+                known_cubin,
+                cubin,
+                self._compiled.file,
+                self._compiled.ptx,
+                kernel_signature.mangled,
+            )
+        elif arch == PTX:
             answer = ask_resources(self._compiled.ptx, kernel_facts.kernel, assembly)
         else:
             answer = resources_of(self._compiled.ptx, kernel_signature.mangled, arch, assembly)
@@ -104,7 +116,7 @@ class Module:
             )
         variables = [each.name for each in kernel_facts.shared.variables.values()]
         names = numba_names(variables, kernel_facts.instructions, self._compiled.sources)
-        linked = Linked(kernel_facts, self._loaded, signature, self._source, answer, names)
+        linked = Linked(kernel_facts, self._loaded, signature, self._source, answer, names, lift)
         return Function(self._recording, linked)
 
     def _find(self, name: str) -> KernelSignature:

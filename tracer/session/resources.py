@@ -39,6 +39,7 @@ from ..ptx.kernel import (
     Vector,
 )
 from ..ptx.opcodes import destinations, sources
+from ..sass.cubin import Cubin
 from ..simt.call.call import BROUGHT
 
 DRIVER_ARCH, DRIVER_REGISTERS = "sm_90", 32
@@ -65,6 +66,25 @@ def resources_of(
     """Return the resources on one architecture, whose machine code runs itself."""
     answer: Future[tuple[Resources, ...]] = Future()
     answer.set_result(measure(ptx, kernel, archs=(arch,), options=options).resources)
+    return answer
+
+
+def resources_in(cubin: Cubin, kernel: str) -> "Future[tuple[Resources, ...]]":
+    """Return the resources of a kernel of a cubin."""
+    facts = cubin.resources(kernel)
+    answer: Future[tuple[Resources, ...]] = Future()
+    answer.set_result(
+        (
+            Resources(
+                arch=f"sm_{cubin.capability}",
+                registers=facts.registers,
+                shared_bytes=facts.shared,
+                local_bytes=facts.frame,
+                constant_bytes=facts.constants,
+                barriers=facts.barriers,
+            ),
+        )
+    )
     return answer
 
 

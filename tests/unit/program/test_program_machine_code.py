@@ -1,4 +1,4 @@
-"""`--libraries run`: kernels with PTX for another device, and those with machine code alone."""
+"""Programs with PTX for another device, and those with machine code alone."""
 
 import re
 import runpy
@@ -10,8 +10,9 @@ from program_run import HEAD, Done, cutrace
 
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
-from cutrace.tracer.program.machine_code import read_cubin, write_stubs
 from cutrace.tracer.program.run import STARTUP
+from cutrace.tracer.sass.cubin import Cubin
+from cutrace.tracer.sass.frame import write_frame
 
 PROGRAM = """
 __global__ void __launch_bounds__(128) turn(float *x, int n)
@@ -52,16 +53,20 @@ def record_it(folder: Path, *options: str) -> Done:
     return cutrace(folder, "record", *options, "-o", "app.cutrace", "--", "./app")
 
 
-def test_a_kernel_of_machine_code_alone_is_known_and_refused_by_name(tmp_path: Path) -> None:
-    said = build(tmp_path, "-gencode", "arch=compute_90,code=sm_90", "-o", "app")
+@pytest.mark.parametrize("packed", ["none", "size", "speed"])
+def test_a_program_without_ptx_runs_as_machine_code(tmp_path: Path, packed: str) -> None:
+    said = build(
+        tmp_path, "-gencode", "arch=compute_90,code=sm_90", f"-compress-mode={packed}", "-o", "app"
+    )
     registers = re.search(r"Used (\d+) registers", said)
     assert registers
-    done = record_it(tmp_path, "--libraries", "run")
-    # 128 floats of shared memory, __launch_bounds__(128); the array is as it was
-    assert done.out == f"512 {registers[1]} 128\ncudaErrorNotSupported\n0\n", done.err
-    assert "kernel turn has machine code alone, no PTX, and is not run" in done.err
-    assert "--libraries compute" in done.err
-    assert "app.cutrace has 0 launches, 1 that failed is left out" in done.err
+    done = record_it(tmp_path)
+    # 128 floats of shared memory, __launch_bounds__(128); the array is reversed
+    assert done.out == f"512 {registers[1]} 128\ncudaSuccess\n127\n", done.err
+    assert done.err.count("kernels of app run as machine code of sm_90: it has no PTX") == 1
+    assert "next: cutrace analyze app.cutrace -d sm_90" in done.err
+    (launch,) = done.trace.launches
+    assert (launch.launch.code, launch.launch.shared_static) == ("sm_90", 512)
 
 
 @pytest.mark.parametrize("newer", ["120", "120f"])
@@ -86,14 +91,16 @@ def test_the_kernels_of_a_cubin_have_the_resources_that_ptxas_says(tmp_path: Pat
     numbers = re.search(r"Used (\d+) registers.*?(\d+) bytes smem", said)
     assert numbers
     data = (tmp_path / "app.cubin").read_bytes()
-    (kernel,) = read_cubin(data)
-    assert kernel.name == "_Z4turnPfi"
+    cubin = Cubin(data, "app.cubin")
+    assert (cubin.capability, cubin.kernels) == (90, ("_Z4turnPfi",))
+    kernel = cubin.resources("_Z4turnPfi")
     assert (kernel.registers, kernel.shared) == tuple(map(int, numbers.groups()))
-    assert kernel.parameters == 12  # a pointer and an int
-    assert kernel.threads[0] == 128
-    assert ".entry _Z4turnPfi(.param .align 8 .b8 p[12])" in write_stubs([kernel], 90)
-    with pytest.raises(CutraceError, match="cut off or damaged"):
-        read_cubin(data[: len(data) // 2])
+    assert kernel.parameters == ((0, 8), (8, 4))  # a pointer and an int
+    assert kernel.bounds["maxntid"][0] == 128
+    text = ".entry _Z4turnPfi(.param .u64 _Z4turnPfi_param_0, .param .u32 _Z4turnPfi_param_1)"
+    assert text in write_frame(cubin)
+    with pytest.raises(CutraceError, match=r"^app\.cubin: machine code is cut off or damaged"):
+        Cubin(data[: len(data) // 2], "app.cubin")
 
 
 def test_cupys_thrust_and_curand_run_themselves_where_libraries_do(

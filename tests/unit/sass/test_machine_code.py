@@ -57,7 +57,7 @@ def run(*lines: str, threads: int = 32, engine: str = "array") -> list[list[int]
     where = "cutrace.tracer.sass.kernel"
     with (
         patch(f"{where}.assemble_for", lambda ptx, arch, options: f"{lines}".encode()),
-        patch(f"{where}.read_code", lambda cubin, kernel, capability: code),
+        patch(f"{where}.read_code", lambda cubin, kernel: code),
         patch(f"{where}.sections", lambda cubin: ()),
         patch("cutrace.tracer.session.module.resources_of", lambda *asked: done()),
         cutrace.Session(code="sm_80", engine=engine) as gpu,

@@ -30,7 +30,7 @@ CUresult set_elements(CUdeviceptr place, size_t pitch, unsigned value, unsigned 
 /* What the forwards of forwards.txt call besides. */
 CUresult create_context(CUcontext *context, unsigned flags, CUdevice number);
 CUresult push_context(CUcontext context);
-CUresult load_image(struct module **module, const void *data);
+CUresult load_image(struct module **module, const void *data, const char *file);
 CUresult load_file(struct module **module, const char *path);
 CUresult said_params(CUgraphNode node, void *params, size_t bytes);
 CUresult set_copy_node(CUgraphNode node, const CUDA_MEMCPY3D *params);

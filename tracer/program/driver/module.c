@@ -33,7 +33,7 @@ static size_t elf_bytes(const Elf64_Ehdr *head)
     return most > sizeof *head ? most : sizeof *head;
 }
 
-CUresult load_image(struct module **module, const void *data)
+CUresult load_image(struct module **module, const void *data, const char *file)
 {
     cudaError_t status = begin();
     uint32_t magic;
@@ -41,7 +41,7 @@ CUresult load_image(struct module **module, const void *data)
         return status ? result(status) : CUDA_ERROR_INVALID_VALUE;
     memcpy(&magic, data, sizeof magic);
     if (magic == WRAPPER_MAGIC)
-        return load_image(module, ((const struct wrapper *)data)->image);
+        return load_image(module, ((const struct wrapper *)data)->image, file);
     size_t bytes = strlen(data);
     if (magic == IMAGE_MAGIC)
         bytes = ((const struct image *)data)->head + ((const struct image *)data)->bytes;
@@ -49,7 +49,7 @@ CUresult load_image(struct module **module, const void *data)
         bytes = sizeof(struct bundle_head) + ((const struct bundle_head *)data)->bytes;
     else if (magic == ELF_MAGIC) /* machine code, which ends with its table of sections or parts */
         bytes = elf_bytes(data);
-    *module = load_module(data, bytes, &status);
+    *module = load_module(data, bytes, file, &status);
     return result(status);
 }
 
@@ -77,7 +77,7 @@ CUresult load_file(struct module **module, const char *path)
     char *data = read_file(path, &bytes);
     if (!data)
         return CUDA_ERROR_FILE_NOT_FOUND;
-    CUresult status = load_image(module, data);
+    CUresult status = load_image(module, data, path);
     free(data);
     return status;
 }
@@ -107,7 +107,7 @@ API CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned cou
                                 CUjit_option *options, void **values)
 {
     empty_logs(count, options, values);
-    return load_image((struct module **)module, data);
+    return load_image((struct module **)module, data, NULL);
 }
 
 API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)

@@ -3,6 +3,8 @@
    They are registered before main; the recorder is told of an image when something of it is first
    asked for. */
 
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -119,10 +121,18 @@ static size_t image_bytes(const struct image *image)
     return image && image->magic == IMAGE_MAGIC ? image->head + image->bytes : 0;
 }
 
-static cudaError_t send_image(struct module *module, const void *data, size_t bytes)
+static const char *file_of(const void *data)
+{
+    Dl_info info;
+    return dladdr(data, &info) && info.dli_fname ? info.dli_fname : "";
+}
+
+static cudaError_t send_image(struct module *module, const void *data, size_t bytes,
+                              const char *file)
 {
     struct message message = question(MODULE);
     put_bytes(&message, data, bytes);
+    put_text(&message, file);
     cudaError_t status = ask(&message);
     if (!status) {
         module->number = take32(&message);
@@ -151,15 +161,15 @@ static cudaError_t load(struct module *module)
         memcpy(end, *each, image_bytes(*each));
         end += image_bytes(*each);
     }
-    cudaError_t status = send_image(module, all, bytes);
+    cudaError_t status = send_image(module, all, bytes, file_of(wrapper->image));
     free(all);
     return status;
 }
 
-struct module *load_module(const void *data, size_t bytes, cudaError_t *status)
+struct module *load_module(const void *data, size_t bytes, const char *file, cudaError_t *status)
 {
     struct module *module = calloc(1, sizeof *module);
-    *status = send_image(module, data, bytes);
+    *status = send_image(module, data, bytes, file ? file : file_of(data));
     if (!*status)
         return module;
     free(module);

@@ -64,7 +64,7 @@ struct function {
 };
 struct function *find_function(const void *host, cudaError_t *status);
 cudaError_t find_symbol(const void *host, void **address, size_t *bytes);
-struct module *load_module(const void *data, size_t bytes, cudaError_t *status);
+struct module *load_module(const void *data, size_t bytes, const char *file, cudaError_t *status);
 struct function *function_named(struct module *module, const char *name, cudaError_t *status);
 cudaError_t symbol_named(struct module *module, const char *name, void **address, size_t *bytes);
 cudaError_t count_registers(struct function *function);

@@ -15,7 +15,7 @@
 
    HELLO     process, checksum of this file -> first address and bytes of the arena; where in its
              file constants and texels begin; the facts of the device, 64 bits each; its name
-   MODULE    what the compiler embedded -> number of the module
+   MODULE    what the compiler embedded; the file that has it, if any -> number of the module
    FUNCTION  module, name -> number of the function; bytes of shared, constant and local memory,
              most threads a block, capability its PTX is for, whether it is launched in clusters
              only, the cluster and the block that it demands, along each axis, or zeros; offset and
@@ -53,7 +53,7 @@
    NAME      address of an array, its name */
 #define MESSAGES(MESSAGE) \
     MESSAGE(HELLO, 1, "II", "QQQQss") \
-    MESSAGE(MODULE, 2, "s", "I") \
+    MESSAGE(MODULE, 2, "ss", "I") \
     MESSAGE(FUNCTION, 3, "Is", "IIIIIIIIIIIIIs") \
     MESSAGE(REGISTERS, 15, "I", "I") \
     MESSAGE(SYMBOL, 4, "Is", "QQ") \
