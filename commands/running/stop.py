@@ -7,6 +7,7 @@ from types import FrameType
 from typing import Any
 
 from ...base.errors import KernelFault
+from ...base.interrupt import interrupt
 
 
 class Stop:
@@ -32,4 +33,4 @@ class Stop:
     def _end(self, number: int, frame: FrameType | None) -> None:
         self.is_over = True
         text = f"it took longer than {self._seconds:g} s of processor time, the limit (--seconds)"
-        raise KernelFault(text, "endless")
+        interrupt(KernelFault(text, "endless"))

@@ -21,6 +21,7 @@ from ...base.cache import folder_of, made_folder
 from ...base.claim import Claim, claim_scratch
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault, nearest
+from ...base.interrupt import interrupt
 from ..front.toolkit import NOT_STARTED, find_host_compiler, find_toolkit, why_nothing_came
 from .code import Code
 from .launches import Choice, EnoughError, Launches, Tally
@@ -330,7 +331,7 @@ def _alarm(seconds: float | None) -> Iterator[None]:
         return
 
     def ring(number: int, frame: object) -> None:
-        raise EnoughError(f"{seconds:g} s")
+        interrupt(EnoughError(f"{seconds:g} s"))
 
     # A signal, because the time may run out while the recorder executes a long kernel.
     before = signal.signal(signal.SIGALRM, ring)

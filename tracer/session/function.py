@@ -14,6 +14,7 @@ from typing import Any
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
+from ...base.interrupt import deferred_interrupts
 from ...traces import schema
 from ..simt.decode.load_module import LoadedModule
 from ..simt.kernel.launch import Launch, NullSink, Sink
@@ -161,6 +162,7 @@ class ConfiguredFunction:
         self._refuse_strangers(arguments)
         self.run(*pack_arguments(self.linked.signature, arguments))
 
+    @deferred_interrupts()
     def run(
         self,
         packed: tuple[bytes, ...],
@@ -196,6 +198,7 @@ class ConfiguredFunction:
         if request.sampled_blocks:
             self.recording.partly_written.update(self._arrays(described))
 
+    @deferred_interrupts()
     def execute(self, packed: tuple[bytes, ...]) -> None:
         """Run all blocks without recording; an illegal operation is a fault as in any launch."""
         try:

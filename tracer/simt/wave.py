@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.interrupt import check_interrupt
 from .access.access_arrays import AccessArrays, bind_memory
 from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
@@ -213,6 +214,7 @@ class Wave:
                 hold = self.executor.enter()
             self.executor.prepare()
             reason = routine.run_warps(stacks.address)
+            check_interrupt()
             if reason == DEEPEN:
                 # Machine code has run the block, but the group has not moved on.
                 reason = stacks.end_group()

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from ....base.interrupt import check_interrupt
 from ....jit.loop_codegen import compile_routines
 from ....jit.machine_code import address
 from ..access.access_arrays import AccessArrays
@@ -203,6 +204,7 @@ class CompiledBlocks:
     def _escape(self, pc: int, accesses: int) -> int:
         """Run an instruction in the interpreter for the current group; return 1 if it raises."""
         try:
+            check_interrupt()
             if accesses == NEEDS_FRAMES:
                 self._group()
                 grow(stack_of(self.wave, self.program.decoder.spills), self.wave.program, pc)
