@@ -104,6 +104,7 @@ class Code:
         return {
             "MODULE": self.load,
             "FUNCTION": self.find,
+            "KERNELS": self.list_kernels,
             "REGISTERS": self.count_registers,
             "SYMBOL": self.find_symbol,
             "FITS": self.count_resident,
@@ -166,6 +167,10 @@ class Code:
         own = (kernel_facts.shared.size, constant, kernel_facts.local.size, threads, version)
         demands = (int(limits.must_set_cluster), *sizes[0], *sizes[1])
         return (len(self.functions) - 1, *own, *demands, struct.pack(f"<{len(places)}I", *places))
+
+    def list_kernels(self, module: int) -> Answer:
+        """Return the names of a module's kernels, each with a zero byte after it."""
+        return (b"".join(name.encode() + b"\0" for name in self._modules[module].kernels),)
 
     def sibling_kernel(self, function: int, name: str) -> Function:
         """Return another kernel of the same module by its PTX name."""

@@ -16,9 +16,7 @@ CUresult result(cudaError_t status);
 /* Say on stderr that a function is missing; CUDA_ERROR_NOT_SUPPORTED. */
 CUresult refuse_driver(const char *name);
 
-/* module.c: a file as it is, with a zero behind it (NULL if it cannot be read); the logs of a compiler
-   that says nothing. */
-char *read_file(const char *path, size_t *bytes);
+/* module.c: the logs of a compiler that says nothing. */
 void empty_logs(unsigned count, const CUjit_option *options, void **values);
 
 /* copy.c: a copy of rows and slices; CUDA_ERROR_INVALID_VALUE where rows overlap. */
@@ -30,8 +28,6 @@ CUresult set_elements(CUdeviceptr place, size_t pitch, unsigned value, unsigned 
 /* What the forwards of forwards.txt call besides. */
 CUresult create_context(CUcontext *context, unsigned flags, CUdevice number);
 CUresult push_context(CUcontext context);
-CUresult load_image(struct module **module, const void *data, const char *file);
-CUresult load_file(struct module **module, const char *path);
 CUresult said_params(CUgraphNode node, void *params, size_t bytes);
 CUresult set_copy_node(CUgraphNode node, const CUDA_MEMCPY3D *params);
 CUresult set_fill_node(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS *params);

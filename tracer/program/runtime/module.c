@@ -12,28 +12,6 @@
 
 #include "runtime.h"
 
-#define WRAPPER_MAGIC 0x466243b1u
-#define IMAGE_MAGIC 0xba55ed50u
-
-/* What the compiler passes: `linked` are the images of files that were compiled with -rdc. */
-struct wrapper {
-    uint32_t magic, version;
-    const struct image *image;
-    const struct image **linked;
-};
-
-struct image {
-    uint32_t magic;
-    uint16_t version, head;
-    uint64_t bytes;
-};
-
-struct module {
-    const struct wrapper *wrapper;
-    int is_loaded;
-    uint32_t number;
-};
-
 struct variable {
     struct variable *next;
     struct module *module;
@@ -114,11 +92,6 @@ API void __cudaRegisterManagedVar(void **handle, void **host, char *address, con
 API void __cudaRegisterHostVar(void **handle, const char *name, char *host, size_t bytes)
 {
     (void)handle, (void)name, (void)host, (void)bytes;
-}
-
-static size_t image_bytes(const struct image *image)
-{
-    return image && image->magic == IMAGE_MAGIC ? image->head + image->bytes : 0;
 }
 
 static const char *file_of(const void *data)

@@ -46,6 +46,29 @@ cudaError_t refuse(const char *name);
 void say_refused(const char *name, const char *error);
 
 /* module.c: what the program or its compiler hands over, and the kernels and variables therein. */
+#define WRAPPER_MAGIC 0x466243b1u
+#define IMAGE_MAGIC 0xba55ed50u
+
+/* What the compiler passes: `linked` are the images of files that were compiled with -rdc. */
+struct wrapper {
+    uint32_t magic, version;
+    const struct image *image;
+    const struct image **linked;
+};
+struct image {
+    uint32_t magic;
+    uint16_t version, head;
+    uint64_t bytes;
+};
+struct module {
+    const struct wrapper *wrapper;
+    int is_loaded;
+    uint32_t number;
+};
+static inline size_t image_bytes(const struct image *image)
+{
+    return image && image->magic == IMAGE_MAGIC ? image->head + image->bytes : 0;
+}
 struct parameter {
     uint32_t offset, bytes;
 };
@@ -69,6 +92,15 @@ struct function *function_named(struct module *module, const char *name, cudaErr
 cudaError_t symbol_named(struct module *module, const char *name, void **address, size_t *bytes);
 cudaError_t count_registers(struct function *function);
 uint32_t preference(const struct function *function);
+
+/* library.c: code that the program loads: PTX, machine code, fatbinaries. `file` is
+   where it came from, or NULL. `list_kernels` writes `most` kernels at most and counts all. `read_file` returns a file with a zero behind it, or NULL. */
+cudaError_t load_image(struct module **module, const void *data, const char *file);
+cudaError_t load_file(struct module **module, const char *path);
+char *read_file(const char *path, size_t *bytes);
+cudaError_t find_kernel(void **kernel, void *module, const char *name);
+cudaError_t find_global(void **address, size_t *bytes, void *module, const char *name);
+cudaError_t list_kernels(unsigned *count, void **kernels, unsigned most, void *module);
 
 /* memory.c: what is allocated, so that pointers can be judged without asking. */
 enum place { HOST, DEVICE, MANAGED, PINNED };

@@ -20,6 +20,7 @@
              most threads a block, capability its PTX is for, whether it is launched in clusters
              only, the cluster and the block that it demands, along each axis, or zeros; offset and
              bytes of each parameter, 32 bits each
+   KERNELS   module -> names of its kernels, each with a zero behind it
    REGISTERS function -> registers a thread
    SYMBOL    module, name -> address, bytes
    ALLOCATE  bytes, alignment, name (or none); the program's calls that led to it: addresses, 64
@@ -55,6 +56,7 @@
     MESSAGE(HELLO, 1, "II", "QQQQss") \
     MESSAGE(MODULE, 2, "ss", "I") \
     MESSAGE(FUNCTION, 3, "Is", "IIIIIIIIIIIIIs") \
+    MESSAGE(KERNELS, 35, "I", "s") \
     MESSAGE(REGISTERS, 15, "I", "I") \
     MESSAGE(SYMBOL, 4, "Is", "QQ") \
     MESSAGE(ALLOCATE, 5, "QQssQsI", "Q") \
