@@ -26,7 +26,7 @@ from ..front.ptx import compiled_from, with_plain_paths
 from ..front.signature import list_kernels
 from ..front.source import Compiled
 from ..ptx.lexer import InvalidPtxError
-from ..sass.cubin import INSTALL, has_disassembler, open_cubin
+from ..sass.cubin import INSTALL, Cubin, has_disassembler, open_cubin
 from ..sass.frame import write_frame
 from ..session.function import Function
 from ..session.module import Module
@@ -37,6 +37,7 @@ from .wire import INVALID_PTX, NO_IMAGE, RUNTIME, SYMBOL_NOT_FOUND, Answer, Verb
 _TARGET = re.compile(r"^\s*\.target\s+(sm_(\d+)([af]?)\b|\w+)", re.MULTILINE)
 _VERSION = re.compile(r"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
 _COMPILER = re.compile(r"^// Cuda compilation tools, release [\d.]+, V([\d.]+)", re.MULTILINE)
+_ENTRY_NAME = re.compile(rb"\.entry\s+([\w$]+)")
 _DEVICE_RUNTIME = re.compile(r"\.extern\s+\.func\s+\([^)]*\)\s*cudaCG")
 MOST_THREADS = 1024
 
@@ -86,10 +87,14 @@ class Code:
     """The modules of a program, by handle, with their kernels.
 
     `typed` holds sources that exist in no file, by the paths that their compiler gives them.
+    `kept_ptx` is the folder of the PTX of which the program loads the machine code.
     """
 
-    def __init__(self, session: ProgramSession, device: Device) -> None:
+    def __init__(
+        self, session: ProgramSession, device: Device, kept_ptx: Path | None = None
+    ) -> None:
         self._session = session
+        self._kept_ptx = kept_ptx
         self.device = device
         self._modules: list[Module] = []
         self.functions: list[Function] = []
@@ -129,6 +134,8 @@ class Code:
             if not error.cubins:
                 raise
             cubin = open_cubin(choose_cubin(error.cubins, file, capability), file)
+        if text := self._ptx_of(cubin):
+            return self._session.load(read_code(text, capability, self.typed))
         if not has_disassembler():
             raise CutraceError(f"kernels of {file or 'a module'} are machine code alone: {INSTALL}")
         if (file, cubin.capability) not in self._announced:
@@ -144,6 +151,17 @@ class Code:
         return self._session.load(
             Compiled(frame, {}, compiler, "", {}, kernels, cubin=cubin.data, file=file)
         )
+
+    def _ptx_of(self, cubin: Cubin) -> bytes | None:
+        """Return the newest kept PTX that has all kernels of the machine code."""
+        if self._kept_ptx is None or not (files := [*self._kept_ptx.glob("*.ptx")]):
+            return None
+        names = {name.encode() for name in cubin.kernels}
+        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
+            text = path.read_bytes()
+            if names and names <= {*_ENTRY_NAME.findall(text)}:
+                return text
+        return None
 
     def find(self, module: int, name: bytes) -> Answer:
         """Find a kernel by name; return its handle and its parameters."""
@@ -170,7 +188,8 @@ class Code:
 
     def list_kernels(self, module: int) -> Answer:
         """Return the names of a module's kernels, each with a zero byte after it."""
-        return (b"".join(name.encode() + b"\0" for name in self._modules[module].kernels),)
+        names = (each.mangled.encode() for each in self._modules[module].signatures)
+        return (b"".join(name + b"\0" for name in names),)
 
     def sibling_kernel(self, function: int, name: str) -> Function:
         """Return another kernel of the same module by its PTX name."""

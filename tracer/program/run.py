@@ -165,7 +165,16 @@ def asked_by_packages() -> dict[str, str]:
         "CUTRACE_PYTHON": sys.executable,
         "CUTRACE_SOURCES": str(made_folder("sources")),
         "CUTRACE_SCRATCH": str(_scratch(os.getpid()).folder),
+        # CuTe DSL hands machine code to the driver; it writes its PTX, with lines, to a folder
+        "CUTE_DSL_KEEP": ",".join(filter(None, (os.environ.get("CUTE_DSL_KEEP"), "ptx"))),
+        "CUTE_DSL_DUMP_DIR": str(kept_ptx_folder()),
+        "CUTE_DSL_LINEINFO": "1",
     }
+
+
+def kept_ptx_folder() -> Path:
+    """Return the folder where a recorded program's packages leave the PTX that they compile."""
+    return Path(os.environ.get("CUTE_DSL_DUMP_DIR") or _scratch(os.getpid()).folder)
 
 
 @cache
@@ -290,7 +299,7 @@ def _serve(
     order: Order, child: Child, session: ProgramSession, shared: SharedMemory, device: Device
 ) -> Ended:
     greeter = Greeter(device, shared.size)
-    code = Code(session, device)
+    code = Code(session, device, kept_ptx_folder())
     storage = Storage(session, device.facts["memory_bytes"])
     launches = Launches(session, code, storage, order.launches, order.choice, order.tally)
     texels = Texels(session, storage)

@@ -1,8 +1,10 @@
 """Programs that call CUDA's driver, from the shell to their traces."""
 
+import ast
+import subprocess
 from pathlib import Path
 
-from program_run import Done, record
+from program_run import Done, cutrace, record
 
 from cutrace.tracer.front.toolkit import find_toolkit
 from cutrace.tracer.program.library import (
@@ -188,7 +190,7 @@ def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
     assert (done.status, done.out) == (0, "1 1 1 500 209 218 1 0 201 801\n"), done.err
     assert "cutrace: PTX line 3: found `.maxntid 0`, expected positive numbers" in done.err
     assert "cutrace: a module from memory has no kernel `absent`" in done.err
-    assert "a module has machine code alone (a cubin), no PTX" in done.err
+    assert "machine code is cut off or damaged" in done.err
     assert "cuIpcGetMemHandle is not supported; the program gets CUDA_ERROR_NOT_SUPPO" in done.err
 
 
@@ -433,3 +435,83 @@ def test_a_graph_gives_back_the_objects_that_it_holds_when_it_ends(tmp_path: Pat
     """
     done = drive(tmp_path, source)
     assert (done.status, done.out) == (0, "0 1\n"), done.err
+
+
+LIBRARY = """
+#include <string.h>
+int main()
+{
+    cudaLibrary_t library;
+    cudaKernel_t kernel, listed[2];
+    unsigned count = 0, n = 4;
+    int *data, host[4] = {1, 2, 3, 4}, three = 3;
+    void *factor;
+    size_t bytes;
+    const char *name;
+    if (cudaLibraryLoadData(&library, ptx, NULL, NULL, 0, NULL, NULL, 0)) return 1;
+    if (cudaLibraryGetKernelCount(&count, library) || count != 1) return 2;
+    if (cudaLibraryEnumerateKernels(listed, 2, library)) return 3;
+    if (cudaLibraryGetKernel(&kernel, library, "scale") || kernel != listed[0]) return 4;
+    if (cudaFuncGetName(&name, kernel) || strcmp(name, "scale")) return 5;
+    if (cudaLibraryGetKernel(&kernel, library, "none") != cudaErrorSymbolNotFound) return 6;
+    if (cudaLibraryGetGlobal(&factor, &bytes, library, "factor") || bytes != 4) return 7;
+    cudaMemcpy(factor, &three, 4, cudaMemcpyDefault);
+    cudaMalloc(&data, sizeof host);
+    cudaMemcpy(data, host, sizeof host, cudaMemcpyDefault);
+    void *arguments[] = {&n, &data};
+    if (cudaLaunchKernel((const void *)listed[0], 1, 32, arguments, 0, 0)) return 8;
+    cudaMemcpy(host, data, sizeof host, cudaMemcpyDefault);
+    for (int i = 0; i < 4; i++) printf("%d ", host[i]);
+    CUmodule module;
+    CUfunction function;
+    DO(cuModuleLoadData(&module, ptx));
+    DO(cuModuleGetFunctionCount(&count, module));
+    DO(cuModuleEnumerateFunctions(&function, 1, module));
+    DO(cuFuncGetName(&name, function));
+    printf("%u %s\\n", count, name);
+    return cudaLibraryUnload(library);
+}
+"""
+
+
+def test_the_runtime_loads_libraries_while_it_runs(tmp_path: Path) -> None:
+    done = drive(tmp_path, LIBRARY)
+    assert (done.status, done.out) == (0, "3 6 9 12 1 scale\n"), done.err
+    assert [each.launch.kernel for each in done.trace.launches] == ["scale"]
+
+
+KEPT = """
+import ctypes, os, pathlib, subprocess, sys
+text = pathlib.Path("scale.ptx").read_text()
+cubin = pathlib.Path("scale.cubin").read_bytes()
+folder = pathlib.Path(os.environ["CUTE_DSL_DUMP_DIR"])
+assert os.environ["CUTE_DSL_KEEP"].split(",")[-1] == "ptx"
+if len(sys.argv) > 1:
+    (folder / "scale.ptx").write_text(text)
+(folder / "other.ptx").write_text(text.replace("scale", "other"))
+cuda = ctypes.CDLL("libcuda.so.1")
+context, library, kernel = (ctypes.c_void_p() for _ in range(3))
+cuda.cuInit(0)
+cuda.cuCtxCreate_v4(ctypes.byref(context), None, 0, 0)
+status = cuda.cuLibraryLoadData(ctypes.byref(library), cubin, None, None, 0, None, None, 0)
+print("loaded", status)
+if status == 0:
+    cuda.cuLibraryGetKernel(ctypes.byref(kernel), library, b"scale")
+    n, data = ctypes.c_uint(0), ctypes.c_void_p(0)
+    pointers = [ctypes.cast(ctypes.byref(each), ctypes.c_void_p) for each in (n, data)]
+    arguments = (ctypes.c_void_p * 2)(*pointers)
+    print(cuda.cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, None, arguments, None))
+"""
+
+
+def test_machine_code_runs_as_the_ptx_that_its_compiler_kept(tmp_path: Path) -> None:
+    """CuTe DSL gives the driver machine code, and keeps its PTX in a folder if asked."""
+    text = ast.literal_eval(HEAD.partition("ptx =")[2].partition(";\nstruct")[0].strip().join("()"))
+    (tmp_path / "scale.ptx").write_text(text)
+    ptxas = find_toolkit().root / "bin" / "ptxas"
+    command = (str(ptxas), "-arch=sm_90", "scale.ptx", "-o", "scale.cubin")
+    subprocess.run(command, cwd=tmp_path, check=True)
+    (tmp_path / "app.py").write_text(KEPT)
+    done = cutrace(tmp_path, "record", "app.py", "kept", "-d", "h100", "-o", "app.cutrace")
+    assert (done.status, done.out) == (0, "loaded 0\n0\n"), done.err
+    assert [each.launch.kernel for each in done.trace.launches] == ["scale"]

@@ -10,6 +10,7 @@ import atexit
 import ctypes
 import importlib.util
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -25,6 +26,10 @@ PACKAGES = (
 )
 BEFORE_COMPILING: list[Callable[[Any], None]] = []
 """Hooks called with the Python function of each Numba kernel before it is compiled."""
+
+
+# CuTe DSL says so because the recorder asks it for PTX (CUTE_DSL_KEEP).
+warnings.filterwarnings("ignore", "Cache is disabled as user wants to generate PTX")
 
 
 class AfterImport(MetaPathFinder):
