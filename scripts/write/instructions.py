@@ -15,6 +15,7 @@ from cutrace.tracer.simt.ops.family import families
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from ptx.isa_forms import TARGETS, headings  # noqa: E402
+from silicon.filled import filled  # noqa: E402
 
 TABLES = ROOT / "tests" / "validate" / "instructions"
 IMAGE_CASES = ROOT / "tests" / "validate" / "images.npz"
@@ -25,8 +26,8 @@ HEAD = """# Instructions
 
 Which PTX instructions run, how they were compared with silicon, and which are left out.
 `scripts/write/instructions.py` writes this page from the engine's tables. cutrace refuses a kernel
-at its launch, and only if the kernel can reach an instruction that does not run; the message names
-the instruction and its lines in the PTX and the source.
+at its launch, and only if the kernel can reach an instruction that cutrace does not have. The
+message names the instruction and its lines in the PTX and the source.
 
 ## What runs
 
@@ -35,19 +36,21 @@ the instruction and its lines in the PTX and the source.
 """
 
 ASKED = """
-{forms} forms of instructions, with every modifier that the compilers write, have a case with its
-arithmetic in `tests/golden/ptx` or a comparison with silicon. `tests/golden/instructions_asked.txt`
-lists them, and a test fails for one without. What only capability 10.0 or 12.0 has (f32 in pairs
-and with terms of f16 or bf16, `redux` of f32, numbers of 4 and 6 bits, scaled blocks, `tcgen05`)
-and `mma.m8n8k4` of f16 (of 7.0) follow the ISA and published measurements: no such device was
-available.
+A form is an instruction with its modifiers and types. {forms} forms, with every modifier that the
+compilers write, are tested, by a case with its arithmetic in `tests/golden/ptx` or by a comparison
+with silicon. `tests/golden/instructions_asked.txt` lists these forms; a test fails if one is
+untested. No device of capability 7.0, 10.0 or 12.0 was available. So the forms that exist only on
+these follow the ISA and published measurements: `mma.m8n8k4` of f16 (7.0); f32 in pairs or with
+terms of f16 or bf16, `redux` of f32, numbers of 4 and 6 bits, scaled blocks, `tcgen05` (10.0,
+12.0).
 """
 
 OF_ISA = """
-Of PTX ISA 8.8, by its headings of instructions and the targets that have them, and by {forms} of
-their forms (`tests/golden/instructions_isa.txt`; ptxas says which target has which):
+The next table shows how much of PTX ISA 8.8 runs on each target. Instructions are the ISA's
+headings. Forms are {forms} examples of them (`tests/golden/instructions_isa.txt`); ptxas decides
+which target has a form.
 
-| target | instructions | refused by their names | forms | refused |
+| target | instructions | of these refused | forms | of these refused |
 |---|---|---|---|---|
 {rows}
 
@@ -57,10 +60,11 @@ Refused: {names}.
 COMPILED = """
 ## What the array engine runs
 
-A launch of many threads, or of long loops, runs as machine code. There the array engine runs the
-instructions below, with the same trace: all warps of a group at once, but slower where groups are
-small. These are {count} of the forms above, and some cases of more;
-`tests/golden/instructions_array.txt` lists them, and a test fails for one that is missing.
+cutrace runs a launch of many threads, or of long loops, as machine code. Even then the instructions
+below run in the [array engine](architecture.md#one-core-two-ways-to-run-a-block). Traces are the
+same, but the array engine is slow where few warps run an instruction together. The table has
+{count} of the forms above, and more; `some` stands before an opcode of which only some forms belong
+here. `tests/golden/instructions_array.txt` lists the forms, and a test fails if one is missing.
 
 | what | instructions |
 |---|---|
@@ -69,95 +73,98 @@ small. These are {count} of the forms above, and some cases of more;
 COMPARED = """
 ## Compared with silicon
 
-Every form below ran on an NVIDIA H200 (driver 580.159.04) with zeros, subnormal numbers,
-infinities, NaNs, largest and smallest numbers and random bits, and cutrace gives the same bits.
-Approximate functions are within the bound of the PTX ISA, which `tests/validate/instructions`
-states beside each form; cutrace's are nearer to the true value than the hardware's.
+Every form in this table ran on an NVIDIA H200 (driver 580.159.04) with zeros, subnormal numbers,
+infinities, NaNs, largest and smallest numbers and random bits. cutrace gives the same bits, except
+for approximate functions. These are within the error that the PTX ISA allows, which
+`tests/validate/instructions` states beside each form; cutrace is nearer to the true value than the
+hardware.
 
-| table | forms |
+| file of `tests/validate/instructions` | forms |
 |---|---|
 """
 
 SEQUENCES = """
-1,000 random sequences of 30 of these instructions, in branches, loops and under predicates, ran
-there in 4,096 threads each. Every register is equal in the end, except those for which the driver's
-assembler disagrees with itself, with and without optimization (the payload of a NaN of f64). 57
-kernels show what lanes get from others that are inactive, have exited, or are not in their mask.
+1,000 random sequences of 30 of these instructions, with branches, loops and predicates, ran on the
+H200 in 4,096 threads each. At the end every register is equal, with one exception: the payload of a
+NaN of f64, for which ptxas gives different results with and without optimization. 57 kernels show
+what a lane reads from lanes that are inactive, have exited, or are not in its mask.
 
-200 random kernels of CUDA C, with functions, loops, atomics, textures, matrices, mbarriers and
-clusters, left arrays whose digests are in `tests/validate/random_kernels`; both engines leave the
-same.
+200 random kernels of CUDA C ran on the H200, with functions, loops, atomics, textures, matrices,
+mbarriers and clusters. `tests/validate/random_kernels` has digests of the arrays that they left;
+both engines leave the same arrays.
 """
 
 IMAGES = """
-{images} forms of texture and surface instructions (geometries, formats, ways of addressing and
-filtering, also out of bounds) ran on the same device. cutrace gives the results in
-`tests/validate/images.npz` to the last bit, except for the quirks in
-`tests/validate/test_images.py`.
+{images} forms of texture and surface instructions (geometries, formats, address modes and filters,
+also out of bounds) ran on the H200. [Textures](textures.md#how-samples-are-computed) says which
+results are equal.
 """
 
 DETAILS = """
 Where the ISA leaves a result open, cutrace does what the H200 does:
 
-- The NaN of f32 is `0x7fffffff`, of f16 and bf16 `0x7fff`; f64 keeps the payload of a source (of
-  several the second's, then the third's, then the first's), or is `0xfff8000000000000`.
-- `.ftz` flushes a result that would be subnormal with exponents of any size after rounding.
-- Integers divided by zero give all ones, and so do their remainders. A NaN becomes 0 as an integer
-  of up to 32 bits, and the lowest signed pattern as one of 64 bits or from f64.
-- A shuffle gives 0 from a lane that does not execute it.
-- `cvt` from f32 to f16 takes subnormal numbers as they are, with `.ftz` too.
-- `neg.s16` of -32768 is -32768. Optimized code may differ: ptxas combines a `cvt.s32.s16` of that
-  result with the negation, in 32 bits, and gets 32768; with `-O0` it does not.
+- A NaN result is `0x7fffffff` in f32 and `0x7fff` in f16 and bf16. In f64 it keeps the payload of
+  a NaN operand (the second operand's, else the third's, else the first's); without a NaN operand it
+  is `0xfff8000000000000`.
+- `.ftz` flushes a result that is subnormal after rounding with an unlimited exponent.
+- An integer division by zero gives all ones; so does the remainder. A NaN converts to 0 in integers
+  of up to 32 bits. In 64-bit integers, and from f64, it converts to the lowest signed number.
+- `shfl` reads 0 from a lane that does not execute it.
+- `cvt` from f32 to f16 does not flush subnormal numbers, not even with `.ftz`.
+- `neg.s16` of -32768 is -32768. Optimized machine code may differ: ptxas combines the negation with
+  a following `cvt.s32.s16` in 32 bits, which gives 32768; with `-O0` it does not.
 - `atom.add.f32` flushes subnormal numbers in global memory, not in shared memory.
-- `mma` of f16, bf16 and tf32 adds all products of the instruction and the accumulator exactly,
-  after cutting each off 25 bits below the largest exponent, and cuts the sum off to f32 (rounds it
-  as f16); 8-bit floats take two bytes of every four at a time, and the accumulator at the end.
-- `wgmma` does the same with f16, bf16 and tf32; it cuts 8-bit floats off 13 bits below, also the
-  sum if it is f32. A zero sum is positive. The base offset of a descriptor is subtracted from the
-  row that exchanges chunks. `tests/validate/wgmma.npz` has the H200's results for all types, with
-  infinities, NaNs and subnormal numbers, and for descriptors of all layouts;
-  `tests/validate/sparse_wgmma.npz` has an H100's for sparse factors.
-- Products of narrow floats with `.kind` (12.0) and `tcgen05.mma` (10.0) cut every product and the
-  accumulator off 25 bits below the largest exponent, add all of K exactly, and cut the sum off to
-  f32 (round it to f16). With scaled blocks the exponents of the scales count too; of 4-bit floats
-  16 products are added exactly, and scaled sums are cut off 35 bits below. arXiv 2511.10909 found
-  this equal to a B200 and an RTX of 12.0 bit for bit. It says nothing of sparse factors, for which
-  the same is assumed. The random bits of `cvt.rs` lie as others found on a B200.
-- Tensor memory: blocks do not compete for columns, 512 each; a `tcgen05.alloc` that can never end
-  is a fault, as are columns that are not allocated, lanes of another warp, and descriptors that the
-  ISA does not have. `tcgen05.shift` and `.ashift` give a lane what the next one has. Copies unpack
-  numbers of 4 bits to bits 2 to 5 of a byte, where products read them. Masks of columns of B
-  (`.ws`) are a fault.
-- `multimem` works on the one device that there is. A request of `clusterlaunchcontrol` is always
-  denied: all blocks of a wave have begun.
-- Boxes of tensor maps: rows in shared memory take the whole span of a swizzle; NaNs that fill them
-  are `0x7ff7`; tf32 is rounded to nearest; a box must begin at a multiple of 16 bytes of the
-  innermost dimension, and not below zero where it is stored, or the launch fails.
+- `mma` of f16, bf16 and tf32 truncates each product and the accumulator 25 bits below the largest
+  exponent, adds them exactly, and truncates the sum to f32 (or rounds it to f16). With 8-bit floats
+  it adds two bytes of every four at a time, and the accumulator last.
+- `wgmma` does the same with f16, bf16 and tf32. It truncates products of 8-bit floats 13 bits below
+  the largest exponent, and so the sum if it is f32. A sum of zero is positive. The base offset of a
+  descriptor is subtracted from the row number that a swizzle uses. `tests/validate/wgmma.npz` has
+  the H200's results for all types, with infinities, NaNs and subnormal numbers, and for descriptors
+  of all layouts; `tests/validate/sparse_wgmma.npz` has an H100's results for sparse factors.
+- `mma` of narrow floats with `.kind` (12.0) and `tcgen05.mma` (10.0) truncate each product and the
+  accumulator 25 bits below the largest exponent, add all of K exactly, and truncate the sum to f32
+  (or round it to f16). With scaled blocks the largest exponent includes the scales. Of 4-bit
+  floats, 16 products are added exactly, and scaled sums are truncated 35 bits below. arXiv
+  2511.10909 found these rules equal to a B200 and an RTX of 12.0 bit for bit. For sparse factors
+  cutrace assumes the same rules. The layout of the random bits of `cvt.rs` is one that others found
+  on a B200.
+- Tensor memory: each block has 512 columns of its own. A `tcgen05.alloc` that can never end is a
+  fault; so are accesses to columns that are not allocated or to lanes of another warp, descriptors
+  that the ISA does not have, and masks of columns of B (`.ws`). `tcgen05.shift` and `.ashift` give
+  each lane the next lane's value. Copies unpack numbers of 4 bits to bits 2 to 5 of a byte.
+- `multimem` addresses one device. `clusterlaunchcontrol` always denies a request, since all blocks
+  of a wave have begun.
+- Boxes of tensor maps: a row in shared memory takes the whole span of the swizzle. Fill values that
+  are NaNs are `0x7ff7`. tf32 is rounded to nearest. A box must begin at a multiple of 16 bytes of
+  the innermost dimension, and a stored box must not begin below zero; otherwise the launch fails.
   `tests/validate/tensor_maps.npz` has 91 boxes, tiled, im2col and reduced.
 - `sin` and `cos` first multiply by 1 / 2 pi in f32, so that large angles have the chip's errors.
 
-Clocks count the warp's instructions. Cache hints have no effect. `cp.async`, bulk copies, `wgmma`
-and `tcgen05` complete when they are issued; waits take no time. Bulk copies, operands of `wgmma`
-and accesses to other blocks' shared memory are not accesses of a trace, nor does an H200 count
-them as loads and stores (`tests/validate/test_hopper.py`). It counts bulk copies of global memory
-as sectors of L2, and atomics on another block's memory as wavefronts; cutrace does not. Clusters of
-several blocks run in the array engine.
+`%clock` counts the warp's instructions. Cache hints have no effect. `cp.async`, bulk copies,
+`wgmma` and `tcgen05` complete when they are issued; waits take no time. Bulk copies count in the
+`bulk_` counters and in sectors of L2, but not as loads and stores. Operands of `wgmma` and accesses
+to other blocks' shared memory are not in a trace. An H200 does not count these as loads and stores
+either (`tests/validate/test_hopper.py`), but it counts atomics on another block's memory as
+wavefronts.
 
 ## What is left out on purpose
 
-The launch fails with the kernel, the reason, the instruction, its lines in the PTX and the source,
-the section of the ISA, and the devices that have it:
+The launch fails with a message: the kernel, the reason, the instruction, its lines in the PTX and
+the source, the section of the ISA, and the devices that have the instruction:
 
-    kernel `k`: cutrace leaves out textures with several samples a texel: `tex.2dms.v4.u32.s32
-    {%r0, %r1, %r2, %r3}, [%rd1, {%r4, %r5, %r6, %r7}];` (PTX line 8; PTX ISA 9.7.10.3, compute
-    capability 3.0 and later)
+```text
+kernel `k`: cutrace leaves out textures with several samples a texel: `tex.2dms.v4.u32.s32
+{%r0, %r1, %r2, %r3}, [%rd1, {%r4, %r5, %r6, %r7}];` (PTX line 8; PTX ISA 9.7.10.3, compute
+capability 3.0 and later)
+```
 
-A kernel with such an instruction in unreachable code runs only if the code is in a function that
-nobody calls. Missing functions of the device's runtime (`malloc`, `free`, `cudaLaunchDevice`) are
-named in the same way. An unknown opcode, modifier or type gives `cutrace does not know this
-instruction`; for wrong operands the message says what was expected.
+The instruction may stand in unreachable code only if this code is in a function that is never
+called. A message of the same form names missing functions of the device's runtime (`malloc`,
+`free`, `cudaLaunchDevice`). An unknown opcode, modifier or type gives `cutrace does not know this
+instruction`. For wrong operands the message says what was expected.
 
-| instructions | what they are |
+| instructions left out | what they are |
 |---|---|
 """
 
@@ -177,8 +184,8 @@ def text() -> str:
     asked = ASKED.format(forms=count(ASKED_FORMS, by_word=True))
     images = IMAGES.format(images=len(np.load(IMAGE_CASES)["case"]))
     begin = asked + _of_isa() + _compiled() + COMPARED
-    return "\n".join([HEAD + "\n".join(runs), begin + "\n".join(forms),
-                      SEQUENCES + images + DETAILS + "\n".join(omitted), ""])  # fmt: skip
+    end = SEQUENCES + images + DETAILS + "\n".join(omitted)
+    return filled("\n".join([HEAD + "\n".join(runs), begin + "\n".join(forms), end, ""]))
 
 
 def _of_isa() -> str:

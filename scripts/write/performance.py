@@ -3,13 +3,19 @@ docs/history.csv (of scripts/bench --compare REF --keep)."""
 
 import csv
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from performance_goals import Goal, bench_goals, scale_goals
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests"))
+
+from silicon.filled import filled  # noqa: E402
+
+DOCS = ROOT / "docs"
 PAGE = DOCS / "performance.md"
 
 Measured = dict[str, Any]
@@ -27,14 +33,15 @@ def write() -> str:
         *(text for name, section in SECTIONS.items() if name in scale for text in section(scale)),
         *_history(DOCS / "history.csv"),
     ]
-    return "\n\n".join(parts) + "\n"
+    return filled("\n\n".join(parts) + "\n")
 
 
 HEAD = """# How fast, how large, how sure
 
-Written from measurements by `scripts/write/performance.py`: those of `scripts/bench --json` are
-medians of wall time, those of `scripts/scale` CPU seconds of one warm process, the best of three
-runs ({machine})."""
+`scripts/write/performance.py` writes this page from two sets of measurements ({machine}).
+`scripts/bench --json` gives medians of wall time. `scripts/scale` gives CPU seconds of one warm
+process, the best of three runs. Its kernels: *stream* loads consecutive words, *gather* random
+words, *spmv* multiplies a sparse matrix, in *wander* each lane branches at random."""
 
 
 def _machine(machine: Mapping[str, object]) -> str:
@@ -49,7 +56,7 @@ def _targets(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
     """Every target, and its result."""
     yield TARGETS
     rows = [*bench_goals(cases), *scale_goals(scale)]
-    yield _table(("work", "compared with", "target", "result", ""), _goal_rows(rows))
+    yield _table(("work", "against, or of what", "target", "result", ""), _goal_rows(rows))
     missed = {g.reason: g.work for g in rows if not g.is_met}
     if missed:
         yield "Missed targets, and why:\n\n" + "\n".join(f"- {reason}" for reason in missed)
@@ -57,9 +64,12 @@ def _targets(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
 
 TARGETS = """## Targets and results
 
-A ratio is the other's time divided by cutrace's, from the launch to the closed trace, in a warm
-process. Memory is the peak of the process, interpreter and libraries (100 to 170 MB) included.
-docs/scale.json has the measurements."""
+An `x` is the time of another program divided by cutrace's, from the launch to the closed trace, in
+a warm process. *Smaller* kernels have sizes that Numba's simulator can run. The *bare recorder*
+(`scripts/measure/bench_recorder.cpp`) is a loop compiled by g++ that runs warps and keeps a row for
+each access, but checks no addresses and writes nothing: the limit of this machine. Its ratio is
+cutrace's time divided by its time. Memory is the peak of the process, interpreter and libraries
+(100 to 170 MB) included; *growth* is how much it grows, as a part, from 10^7 to 10^8 accesses."""
 
 
 ALIKE = 3
@@ -90,8 +100,8 @@ def _bench(bench: Measured) -> Iterator[str]:
     small = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
     yield (
         f"## Compared with others\n\nMedians, in seconds ({_machine(bench['machine'])}). The last"
-        f" three columns are of smaller twins (`bench_cases.SMALL`), in a separate run, load"
-        f" {small}."
+        f" three columns are of the smaller kernels (`bench_cases.SMALL`), in a separate run, load"
+        f" {small}. An empty cell was not measured."
     )
     yield _table(
         (
@@ -111,11 +121,12 @@ def _bench(bench: Measured) -> Iterator[str]:
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     yield (
-        "## Cost is linear\n\nSeconds are `offset + slope x`; R² is 1 for a perfect line."
-        " Replay is without caches."
+        "## Cost is linear\n\nThe time is `offset + slope * size`, where the size is a number of"
+        " threads, iterations, rows or devices. R² is 1 for a perfect line. Replay is without"
+        " caches."
     )
     yield _table(
-        ("what", "from - to", "a", "slope", "offset, s", "R²"),
+        ("what", "sizes", "of a", "slope", "offset, s", "R²"),
         (
             (
                 line["what"],
@@ -133,7 +144,7 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
 def _sampling(found: Sequence[Measured]) -> Iterator[str]:
     yield SAMPLING
     yield _table(
-        ("kernel", "blocks", "run", "whole, s", "sample, s", "faster", "least coverage"),
+        ("kernel", "blocks", "blocks run", "all, s", "sample, s", "faster", "least coverage"),
         (
             (
                 m["kernel"],
@@ -153,18 +164,18 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 SAMPLING = """## Samples of blocks
 
 `--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal stretches
-in between (the ends count towards the 1 % if 20 blocks remain to be drawn). Coverage is the share
-of seeds whose interval contains the true value, for every counter with an interval in every
-vocabulary; *least coverage* is that of the worst counter, with a target of 95 of 100.
+in between, and gives each counter a 95 % confidence interval. The samples were drawn with many
+seeds. The coverage of a counter is the share of seeds whose interval contains the true value;
+*least coverage* is that of the worst counter, with a target of 95 of 100.
 
-Student's interval alone is too narrow: if rows have Pareto's lengths (exponent 1.3), it covers the
-true value in 70 to 85 of 100 samples, since a few blocks do much of the work and most samples have
-none of them. `analyzer/counting/interval.py` therefore adds an allowance for blocks that were not
-drawn: ten times the distance from the middle group to the farthest, divided by the number of
-groups. Intervals are wide if a sample is small and blocks differ much: with four blocks of such a
-matrix, from almost nothing to three times the value. For equal blocks, as in the transpose, it adds
-nothing. It does not cover rare blocks unlike all others (most samples of 40 blocks miss 1 block in
-100 with 100 times the work), nor the sides of a large grid, each represented by one block."""
+Student's interval alone is too narrow. In a sparse matrix whose rows have Pareto's lengths
+(exponent 1.3), a few blocks do much of the work and most samples have none of these; Student's
+interval covers the true value in 70 to 85 of 100 samples. `analyzer/counting/interval.py` therefore
+widens it by ten times the distance from the middle group of blocks to the farthest, divided by the
+number of groups. With four blocks of such a matrix an interval reaches from almost nothing to three
+times the value. For equal blocks, as in the transpose, the addition is zero. Intervals do not cover
+rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the
+work), nor the sides of a large grid, each represented by one block."""
 
 
 def _widths(found: Sequence[Measured]) -> str:
@@ -180,14 +191,13 @@ def _widths(found: Sequence[Measured]) -> str:
         for name in SHOWN
         if all(name in m["half_width"] for m in found)
     )
-    head = "Half width of the interval, and coverage of 100:\n\n"
+    head = "Half the width of the interval in % of the value, and its coverage, of 100:\n\n"
     return head + _table(("counter", *(m["kernel"] for m in found)), rows)
 
 
 SHOWN = (
-    *("global_load_requests", "global_load_transactions", "global_load_bytes_requested"),
-    *("global_store_transactions", "sector_efficiency", "shared_wavefronts", "instructions"),
-    *("thread_instructions", "divergent_branches"),
+    *("global_load_requests", "global_load_transactions", "sector_efficiency"),
+    *("instructions", "divergent_branches"),
 )
 
 
@@ -201,9 +211,9 @@ SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
 SHOWN_RUNS = 6
 HISTORY = """## History
 
-CPU seconds of the last runs of `scripts/bench --compare REF --keep`. In brackets are the seconds of
-REF, measured in turn, divided by them: above 1 is faster than REF. Only ratios are comparable
-between runs, since machines and their load differ."""
+`scripts/bench --compare REF --keep` measures the CPU seconds of a commit, and in turn with it those
+of an earlier one, REF. In brackets: REF's seconds divided by the commit's; above 1 the commit is
+faster. Only these ratios are comparable between runs, since machines and their load differ."""
 
 
 def _history(path: Path) -> Iterator[str]:
@@ -218,7 +228,7 @@ def _history(path: Path) -> Iterator[str]:
         cells.setdefault(r["work"], {})[run] = f"{r['seconds']} ({ratio:.2f})"
     yield HISTORY
     yield _table(
-        ("work", *(f"{date}, {commit} by {against}" for date, commit, against in runs)),
+        ("work", *(f"{date}, {commit} (REF: {against})" for date, commit, against in runs)),
         ((work, *(found.get(run, "") for run in runs)) for work, found in cells.items()),
     )
 

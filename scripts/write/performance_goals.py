@@ -30,20 +30,17 @@ NAMES = {
     "search": "BFS, 100 k nodes",
 }
 OCLGRIND = (
-    "Oclgrind: it uses both cores; a recording runs on one, and compresses and writes on the other."
-    " The bare recorder (`scripts/measure/bench_recorder.cpp`) shows the limit of this machine: a"
-    " loop compiled by g++ that runs warps and keeps a row for each access, but checks no addresses"
-    " and writes nothing. For SpMV this loop alone takes longer than the target, a twentieth of"
-    " Oclgrind's time."
+    "Oclgrind: it uses both cores. A recording runs on one core, and compresses and writes on the"
+    " other. For SpMV the bare recorder alone takes longer than a twentieth of Oclgrind's time."
 )
 SIMULATOR = (
-    "Numba's simulator: it takes some 0.2 ms for a thread, so that the target of 1000 x leaves"
-    " cutrace 0.2 microseconds for a thread. A row of SpMV, with random reads, takes even the bare"
-    " recorder longer, and a search has the fixed cost of a launch for each level."
+    "Numba's simulator: it takes some 0.2 ms for a thread, so the target of 1000 x leaves cutrace"
+    " 0.2 microseconds for a thread. For a row of SpMV, with random reads, even the bare recorder"
+    " takes longer. BFS has a launch for each level, each with a fixed cost."
 )
 BARE = (
-    "Bare recorder: a search has a launch for each level, each with a fixed cost of some 2 ms:"
-    " seven files, preparing a launch, comparing paths."
+    "Bare recorder: BFS has a launch for each level, each with a fixed cost of some 2 ms: seven"
+    " files, preparing a launch, comparing paths."
 )
 LANES = (
     "Lane instructions: registers of alternating warps pass through the processor's caches; time"
@@ -66,16 +63,16 @@ CACHES = (
     " sorting them, and coalescing rows that never repeat."
 )
 MEMORY = (
-    "Memory: buffers are bounded, but some of them fill only after many rows. With caches, the"
-    " rows of all blocks that are resident at once wait for one another, 12 to 16 bytes each; the"
-    " longer the blocks, the more rows wait (6 MB, and 38 MB of blocks ten times as long)."
+    "Memory: buffers are bounded, but some of them fill only after many rows. A replay with caches"
+    " keeps the rows of all resident blocks, 12 to 16 bytes each, until it has their order. Longer"
+    " blocks have more rows: 6 MB here, 38 MB for blocks ten times as long."
 )
 SAMPLING = (
     "Sampling: a launch has a fixed cost of some 4 ms, whatever its blocks: seven files and a"
     " manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also write to"
     " some 5,000 pages of memory, which the system zeroes at 2 µs each. The sample of SpMV has 6 of"
-    " 391 blocks, so that 65 x is the most that it could reach; with 16 times as many rows the"
-    " fixed cost matters less, and the target is met."
+    " 391 blocks, so it could reach 65 x at most. With 16 times as many rows the fixed cost matters"
+    " less, and the target is met."
 )
 
 

@@ -37,20 +37,22 @@ NEAR = {
 }
 
 PASSES = (
-    "the profiler runs a launch several times and leaves local memory in L1: only blocks on an SM "
-    "where none ran before miss"
+    "the profiler repeats the launch, and L1 keeps local memory between repetitions: on the chip a "
+    "block misses only on an SM that ran no block of the launch before"
 )
-TIMING = "the order and distance in time of stores by warps that share lines"
+TIMING = (
+    "stores by several warps share lines; cutrace does not know their order and distance in time"
+)
 ON_THE_WAY = (
-    "the distance in time of stores by a warp, or by blocks on an SM: a line misses while a store "
-    "to it is in flight"
+    "a store misses a line to which another is in flight; cutrace does not know the time between "
+    "the stores of a warp, or of the blocks on an SM"
 )
 REASONS = (
     (r"local.cu one_u(8|16|32)", HIT_RATE, PASSES),
     (
         r"local.cu (one_block|lines)_twice",
         HIT_RATE,
-        "the launch reads as much as L1 holds, and only some sets hold their part",
+        "the launch reads as much as L1 holds, and on the chip only some sets hold their part",
     ),
     (r"local_array.cu|everyday.cu (scale_48|wide_structs) ", HIT_RATE, ON_THE_WAY),
     (r"unseen.cu to_structures", HIT_RATE, ON_THE_WAY),
@@ -64,17 +66,17 @@ REASONS = (
     (
         r"kernels.cu structures",
         "op_read",
-        "consecutive volatile loads of one sector are one read of L2",
+        "on the chip consecutive volatile loads of one sector are one read of L2",
     ),
     (
         r"level2.cu far",
         "bytes_write",
-        "the launch stores 1 MB, at its end: the chip also writes what was in L2 before it",
+        "the launch stores 1 MB at its end; the chip also writes what was in L2 before the launch",
     ),
     (
         r"level2.cu fill_(sectors|words)",
         "bytes_write",
-        "fewer lines with one stored sector stay dirty than full lines",
+        "on the chip fewer lines with one stored sector stay dirty in L2 than full lines",
     ),
 )
 """Regular expressions for `source kernel ` and for the metric, and why they are not near."""

@@ -16,7 +16,7 @@ from silicon.launches import FOLDER, ROUNDED, TIMED, Launched, Pair, classes
 
 TABLE = FOLDER / "h200_compared.parquet"
 INSTRUCTIONS = "smsp__inst_executed.sum"
-WAITED = "the profiler's two counts of wavefronts differ"
+WAITED = "the profiler's two counts of shared-memory wavefronts differ"
 SCHEMA = {
     **dict.fromkeys(("kind", "source", "kernel"), pl.String()),
     "launch": pl.Int64(),
@@ -81,7 +81,7 @@ def why_apart(pair: Pair) -> str:
     if what := TIMED.get(f"{launch.source} {launch.kernel}"):
         return f"up to time: {what}"
     if "generic" in launch.machine:
-        return "the chip's code uses generic addresses, or a retry loop"
+        return "the chip's code uses generic addresses, or a retry loop of an atomic"
     changed = [
         f"{name}: {_widths(launch.ptx.get(name, {}))}, on the chip"
         f" {_widths(launch.machine.get(name, {}))}"

@@ -260,45 +260,47 @@ class Explanation:
         return bool(re.match(self.kernel, named) and re.search(self.metric, pair.metric))
 
 
-ASSEMBLER = "the chip's code is from release 13.0 of the assembler, cutrace's from 12.9"
-TENSOR = "cutrace's `mma.h` uses other instructions than NVIDIA's"
+ASSEMBLER = "ptxas 13.0 made the chip's code, ptxas 12.9 cutrace's"
+TENSOR = "cutrace's `mma.h` uses other instructions than NVIDIA's, which need other registers"
+FOLLOWS = "the other register count (the reason above) changes occupancy and waves"
 EXPLAINED = (
     Explanation(r"fresh_tensor.cu|fresh2_groups.cu (half|bf16)_tiles", "registers", TENSOR),
     Explanation(
         r".*",
         r"bank_conflicts_pipe_lsu_mem_shared\.sum",
-        "the chip also counts cycles in which shuffles and copies wait",
+        "the chip also counts cycles in which shuffles and `cp.async` wait",
     ),
     Explanation(
         r"fresh2_groups.cu (gather|product)_ahead",
         "wavefronts?_(mem_)?shared",
-        "copies of 4 bytes from several lines take more wavefronts of shared memory",
+        "on the chip a `cp.async` of 4 bytes per lane from several lines takes more wavefronts",
     ),
     Explanation(
         r"fresh2_groups.cu copy_ahead",
         "op_shared_ld",
-        "the chip's warps issue the last copies, and the loads before them, without an active lane",
+        "the chip also issues the last `cp.async`, and loads before them, without an active lane",
     ),
     Explanation(r"unseen.cu shrink", "registers", ASSEMBLER),
     Explanation(
         r"atomic_more.cu s_u64_max",
         "per_wavefront_mem_shared.ratio",
-        "a lane whose value is no new maximum leaves the loop, so its 8 bytes are not stored",
+        "a 64-bit atomic maximum is a loop on the chip: a lane without a new maximum leaves it "
+        "before its 8 bytes are stored, which cutrace counts",
     ),
     Explanation(
         r"fresh_groups.cu two_stages",
         "per_wavefront_mem_shared.ratio",
-        "41 wavefronts of copies to shared memory that the addresses do not account for",
+        "the chip has 41 wavefronts of `cp.async` that the addresses do not account for",
     ),
-    Explanation(r".*", "maximum_warps", "follows from the registers"),
-    Explanation(r"fresh_tensor.cu", "waves_per_multiprocessor", "follows from the registers"),
+    Explanation(r".*", "maximum_warps", FOLLOWS),
+    Explanation(r"fresh_tensor.cu", "waves_per_multiprocessor", FOLLOWS),
     Explanation(
         r"histogram.py histogram_(global|peers)|kernels.cu histogram|"
         r"everyday.cu (count_in_global|float_sums|long_sums)|collide.cu (red|atom)_at|"
         r"fresh.cu coordinates|fresh2.cu (joint_histogram|push_rank|lowest_label)|"
         r"fresh2_types.cu global_kinds",
         "sectors.*global_op_(red|atom)",
-        "atomics on words further apart than 512 bytes move up to 13 % more sectors",
+        "on the chip atomics on words further apart than 512 bytes move up to 13 % more sectors",
     ),
 )
 

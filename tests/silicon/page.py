@@ -106,12 +106,11 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 
 OTHER = "h100_fresh2.json"
-BOTH_CHIPS = """An {other} counts the same. Of {of} counts of the first {launches} launches of
-`fresh2*.cu` that are compared here and not zero on both chips, {equal} are equal on both. The
-others depend on time, in
+BOTH_CHIPS = """An {other} gives the same counts. Of {of} counts of the first {launches} launches of
+`fresh2*.cu` that are compared here, {equal} are equal on both chips. The others depend on time, in
 {kernels}.
-So the counts are those of the architecture; clocks, bandwidth and sizes of memory are data of the
-devices' files."""
+So the counts belong to the architecture; clocks, bandwidth and memory sizes are data of each
+device's file."""
 
 
 def differing() -> tuple[int, list[tuple[str, str, float, float]]]:
@@ -199,7 +198,9 @@ def _reasons(unequal: pl.DataFrame) -> Iterator[tuple[object, ...]]:
     most = pl.max_horizontal("chip", "cutrace")
     for reason, mine in _by_reason(unequal):
         gap = mine.select(((pl.col("chip") - pl.col("cutrace")).abs() / most).max()).item()
-        yield reason, len(mine), mine.select("source", "kernel").n_unique(), f"{100 * gap:.1f} %"
+        counters = ", ".join(f"`{name}`" for name in sorted({*mine["metric"]}))
+        kernels = mine.select("source", "kernel").n_unique()
+        yield counters, reason, len(mine), kernels, f"{100 * gap:.1f} %"
 
 
 def _by_reason(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
@@ -216,7 +217,7 @@ def _apart(counts: pl.DataFrame) -> dict[str, object]:
     """Why counts are not comparable, and how many are equal all the same."""
     apart = counts.filter(verdict="apart").with_columns(
         pl.when(pl.col("reason").str.contains(", on the chip "))
-        .then(pl.lit("the chip runs other warp instructions of that class"))
+        .then(pl.lit("the chip executed other warp instructions of the counter's class"))
         .when(pl.col("reason").str.starts_with("up to time"))
         .then(pl.lit("addresses depend on time"))
         .otherwise("reason")

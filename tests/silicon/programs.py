@@ -53,11 +53,11 @@ SAID_BY_THE_PROGRAM = {
 }  # fmt: skip
 """Metrics that are what the program asked for: they are not compared."""
 NOT_CAPTURED = "the chip's code of this launch was not captured"
-GENERIC = "the chip's code uses generic addresses, or a retry loop"
+GENERIC = "the chip's code uses generic addresses, or a retry loop of an atomic"
 WIDER = "ptxas joined accesses into wider ones, or split them"
-MORE = "the chip's code issues it more often: predicated, also without an active lane"
-LESS = "the chip's code issues it less often: joined, or moved out of a loop"
-WAITED = "the profiler's two counts of wavefronts differ"
+MORE = "the chip's code issues the instruction more often: predicated, also without an active lane"
+LESS = "the chip's code issues the instruction less often: joined, or moved out of a loop"
+WAITED = "the profiler's two counts of shared-memory wavefronts differ"
 
 Agreement = Mapping[str, str]
 """Of each class of accesses, what the chip's code did to those of the PTX; empty if nothing."""

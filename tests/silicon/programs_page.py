@@ -24,17 +24,18 @@ REASONS = (
     (
         "exercises/compiling|example/dynamic_par|examples/2.02_Hello|topics/cuda/sol|.*06_debug",
         "registers",
-        "`printf` is the driver's code on the chip, which takes 32 registers; corrected since",
+        "the kernel calls `printf`, on the chip code of the driver with 32 registers; cutrace now "
+        "counts them",
     ),
     (
         ".*03_kernel_opt|23_load_bal|.*04_reduction_cuda|02_use_warp",
         "conflicts_pipe_lsu_mem_shared.sum",
-        "the chip also counts cycles in which shuffles and copies wait",
+        "the chip also counts cycles in which shuffles and `cp.async` wait",
     ),
     (
         ".*03_histogram_cuda|solutions/lab10/histogram",
         "op_red",
-        "atomics on words further apart than 512 bytes move up to 13 % more sectors",
+        "on the chip atomics on words further apart than 512 bytes move up to 13 % more sectors",
     ),
     (
         ".*03_histogram_cuda",
@@ -52,18 +53,18 @@ REASONS = (
         "the program prefers 20 % of L1 to be shared memory (`cudaFuncSetAttribute`)",
     ),
     ("day18/atomic2", "op_ld", "the kernel loads a word to which other warps add"),
-    ("0_hello_world", "", "`printf` is the driver's code on the chip"),
+    ("0_hello_world", "", "the kernel calls `printf`, on the chip code of the driver"),
     (
         "01.04-feature",
         "op_st",
         "which thread writes where depends on the order of atomic additions",
     ),
-    ("02.04-euclidean", "registers", "the program's nvcc 13.0 makes 103 registers of it, 13.5 101"),
-    ("heartwall", "", "nvcc 13.5 makes 32 registers of it, nvcc 13.0 the chip's 40"),
+    ("02.04-euclidean", "registers", "nvcc 13.5 allocates 101 registers, nvcc 13.0 the chip's 103"),
+    ("heartwall", "", "nvcc 13.5 allocates 32 registers, nvcc 13.0 the chip's 40"),
     (
         "src/001-basic|empty/empty|Chapter09/multiGPU|GPGPU_basic/12|misc/cuda_hello",
         "",
-        "`printf` is the driver's code on the chip",
+        "the kernel calls `printf`, on the chip code of the driver",
     ),
     (
         "ProfilingExamples/global_vs_shared",
@@ -78,32 +79,33 @@ REASONS = (
     (
         "ch12",
         "registers",
-        "`free` is the driver's code on the chip, which takes 32 registers",
+        "the kernel calls `free`, on the chip code of the driver with 32 registers",
     ),
     (
         "matrixMul|backprop|hotspot",
         "mem_shared_op",
-        "more than the addresses account for, as in other launches that fill the chip",
+        "the chip takes more wavefronts of shared memory than the addresses account for, as in "
+        "other launches that fill it",
     ),
     (
         "",
         "dram__bytes_write",
-        "a megabyte or so of many stored lines is written before the launch ends",
+        "the chip writes about 1 MB of the stored lines to DRAM before the launch ends",
     ),
-    ("leukocyte", "op_read", "the lifetime of texels in L1 beside other data was not studied"),
+    ("leukocyte", "op_read", "how long L1 keeps texels beside other data was not studied"),
     (
         "correlation|covariance|adi",
         "op_read",
-        "one block per SM, whose warps drift apart: the distance decides what L1 still has",
+        "an SM has one block, whose warps drift apart in time: how far decides what L1 still holds",
     ),
     (
         "",
         "lts__t_sectors_srcunit_tex_op_read",
-        "which blocks share an SM, and which SMs request one sector at once: `gemm` (large) sends "
-        "1,611,808 sectors to the L1s, of which L2 reads 737,457",
+        "time decides which blocks share an SM, and which SMs request a sector together: in `gemm` "
+        "(large) the L1s miss 1,611,804 sectors, for which L2 counts 737,457 reads",
     ),
     ("", "hit_rate", "the order of warps that share lines"),
-    ("lavaMD", "", "nvcc 13.5 makes 72 registers of it, nvcc 13.0 the chip's 70"),
+    ("lavaMD", "", "nvcc 13.5 allocates 72 registers, nvcc 13.0 the chip's 70"),
 )
 """Regular expressions for the program and the counter, and why they are apart."""
 

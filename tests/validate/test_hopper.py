@@ -2,8 +2,8 @@
 
 Accesses to another block's shared memory, bulk copies and the operands of `wgmma` are in none of
 the counts of loads and stores: on the chip generic accesses and the tensor memory accelerator have
-them. What is known and not counted here: bulk copies of global memory are sectors of L2 there (one
-for 32 bytes, of a multicast once), and an atomic on another block's memory is a wavefront of it.
+them. Bulk copies of global memory are sectors of L2 there (one for 32 bytes, of a multicast once).
+An atomic on another block's memory is a wavefront of it, which cutrace does not count.
 """
 
 from pathlib import Path
