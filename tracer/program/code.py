@@ -399,10 +399,7 @@ def choose_cubin(cubins: Sequence[bytes], file: str, capability: int) -> bytes:
             f"{named} of sm_{arch} does not run on compute capability {capability // 10}."
             f"{capability % 10}: choose -d sm_{arch}"
         )
-    linked = [each for each in fitting if not each.is_relocatable]
-    if not linked:
-        raise CutraceError(f"{named} that is still to be linked: have it linked by nvcc or nvlink")
-    return linked[0].data
+    return min(fitting, key=lambda cubin: cubin.is_relocatable).data
 
 
 def _chosen(entries: list[Entry], capability: int) -> Entry | None:

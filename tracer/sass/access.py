@@ -52,7 +52,8 @@ def _address(lifter: Lifter, operand: Operand, space: str) -> str:
             value = lifter.wide(one)
         else:
             raise lifter.refuse(f"cutrace does not know the address `{operand.text}`")
-        if number and wide and suffix == "" and terms[0][2] != "U32" and terms[0][0] == "R":
+        is_known = terms[0][2] in ("U32", "64") or terms[0][0] != "R"
+        if number and wide and suffix == "" and not is_known:
             raise lifter.refuse(f"cutrace does not know the address `{operand.text}`")
         if base:
             made = lifter.new("d" if wide else "r")

@@ -12,7 +12,7 @@ import json
 import re
 import struct
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,8 @@ INSTALL = 'python -m pip install "nvidia-cuda-nvdisasm>=13,<14"'
 """What installs the disassembler."""
 
 _MOST_THREADS, _THREADS = 0x05, 0x10  # EIATTR_MAX_THREADS, EIATTR_REQNTID
-_BANK, _PARAMETER = 0x0A, 0x17  # EIATTR_PARAM_CBANK, EIATTR_KPARAM_INFO
+_BANK = 0x0A  # EIATTR_PARAM_CBANK
+_PARAMETER, _LARGE_PARAMETER = 0x17, 0x45  # EIATTR_KPARAM_INFO, EIATTR_KPARAM_INFO_V2
 _FRAME, _STACK, _REGISTERS = 0x11, 0x12, 0x2F  # EIATTR_FRAME_SIZE, MIN_STACK_SIZE, REGCOUNT
 _BRANCHES = 0x34  # EIATTR_INDIRECT_BRANCH_TARGETS
 _CLUSTER, _IN_CLUSTERS = 0x3D, 0x3E  # EIATTR_CTA_PER_CLUSTER, EIATTR_EXPLICIT_CLUSTER
@@ -88,8 +89,8 @@ class Code:
     `parameters` is where its parameters begin in constant bank 0, `stack` the bytes of a thread's
     stack, `banks` the bytes of constant banks by number, `variables` the symbols in bank 3, and
     `pointers` the symbols whose addresses bank 4 has, by offset. `functions` are the addresses of
-    its subroutines by name, `branch_targets` those of its indirect branches. `file` is what a
-    message names.
+    its subroutines by name, `branch_targets` those of its indirect branches. `globals` are the
+    names of variables in global memory. `file` is what a message names.
     """
 
     kernel: str
@@ -103,6 +104,7 @@ class Code:
     pointers: Mapping[int, Symbol]
     functions: Mapping[str, int]
     branch_targets: Mapping[int, tuple[int, ...]]
+    globals: Collection[str] = ()
     file: str = ""
 
     def refuse(self, instruction: Instruction, why: str) -> CutraceError:
@@ -227,7 +229,7 @@ class Cubin:
             frame=self._fact(_FRAME, kernel),
             constants=sum(s.size for n, s in self.sections.items() if _is_bank(n, kernel)),
             barriers=next((v[0] for v in info.get(_BARRIERS, ())), -1),
-            parameters=tuple(sorted(_parameters(info.get(_PARAMETER, ())))),
+            parameters=tuple(sorted(_parameters(info))),
             bounds=bounds,
         )
 
@@ -275,6 +277,7 @@ class Cubin:
             pointers={place: symbol for place, symbol, _ in self.relocations(".nv.constant4")},
             functions=functions,
             branch_targets=targets,
+            globals={s.name for s in self.symbols if s.section.startswith(".nv.global")},
             file=self.file,
         )
 
@@ -331,12 +334,18 @@ def _is_bank(section: str, kernel: str) -> re.Match[str] | None:
     return match if match and section[match.end() :] in ("", kernel) else None
 
 
-def _parameters(values: Iterable[bytes]) -> Iterator[tuple[int, int]]:
-    """Yield the offset and size of each parameter: index, ordinal, offset, and bits with the size
-    from 18 on."""
-    for value in values:
+def _parameters(info: Mapping[int, Sequence[bytes]]) -> Iterator[tuple[int, int]]:
+    """Yield the offset and size of each parameter.
+
+    An attribute has index, ordinal, offset, and bits with the size from 18 on; where a kernel has
+    more than 4 KiB of them, the size has 16 bits of its own.
+    """
+    for value in info.get(_PARAMETER, ()):
         _, _, offset, bits = struct.unpack("<IHHI", value)
         yield offset, bits >> 18
+    for value in info.get(_LARGE_PARAMETER, ()):
+        _, _, offset, size = struct.unpack_from("<IHHH", value)
+        yield offset, size
 
 
 def _targets(value: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -349,7 +358,8 @@ def _targets(value: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:
 
 _ALL_PREDICATES = "PR"
 _OPERAND = re.compile(r",(?![^\[]*\])")
-_HALF = re.compile(r"32@(lo|hi)\(\(?([^\s()]+)(?: \+ (0x[0-9a-f]+|\d+))?\)?\)")
+HALF = re.compile(r"32@(lo|hi)\(\(?([^\s()]+)(?: \+ (0x[0-9a-f]+|\d+))?\)?\)")
+"""Half of a symbol's address, perhaps with a number added."""
 _JUMPS = ("BRA", "BSSY", "CALL.REL", "JMP")
 _DISASSEMBLED: Cache[list[Any]] = Cache(
     "disassembled", 1 << 26, lambda value: json.dumps(value).encode(), json.loads
@@ -382,6 +392,8 @@ def _instructions(
             guard = f"{'!' * (word >> 15 & 1)}P{word >> 12 & 7}".replace("P7", "PT")
         opcode, operands = each["opcode"], _operands(each["opcode"], each.get("operands", ""))
         operands = tuple(_resolve(text, functions) for text in operands)
+        # nvdisasm puts the predicate in the place of all predicates, as in @P0 P2R R1,@P0,R2,0x7
+        operands = tuple("PR" if text.startswith("@") else text for text in operands)
         if operands and opcode.startswith(_JUMPS) and operands[-1].startswith("0x"):
             operands = *operands[:-1], hex(int(operands[-1], 16) + base)
         if opcode.startswith("CALL.ABS") and plain(operands[-1].strip("`()")) in functions:
@@ -392,7 +404,7 @@ def _instructions(
 
 def _resolve(text: str, functions: Mapping[str, int]) -> str:
     """Return an operand with the half of a function's address as a number."""
-    match = _HALF.fullmatch(text)
+    match = HALF.fullmatch(text)
     if match is None or plain(match[2]) not in functions:
         return text
     whole = functions[plain(match[2])] + int(match[3] or "0", 0)

@@ -117,7 +117,7 @@ def _parameters(
                 f"kernel `{kernel}`: parameter {number} lies at {offset}, after {end}"
             )
         end = offset + size
-        name = f"{kernel}_param_{number}"
+        name = f"p{number + 1}"
         if size in (4, 8) and size in own:
             yield f".param .{_TYPES.get(type_, f'u{8 * size}')} {name}"
         else:

@@ -29,7 +29,7 @@ from ..front.sass import BYTES
 from ..ptx.digraph import cycles
 from ..ptx.kernel import Variable
 from ..simt.memory.memory import WINDOWS
-from .cubin import Code, Instruction
+from .cubin import HALF, Code, Instruction, plain
 
 SHARED_WINDOW = 0x5EED
 """Upper word of a generic address of shared memory: machine code joins it with an address there."""
@@ -209,7 +209,21 @@ class Lifter:
             return Operand("[", text)
         if _INTEGER.fullmatch(text):
             return Operand("#", text, *signs, int(text, 0))
+        if match := HALF.fullmatch(text):
+            return Operand("R", self._half_of_address(*match.groups()), *signs)
         return Operand("#", text, *signs, self.now.immediate)
+
+    def _half_of_address(self, half: str, name: str, more: str | None) -> str:
+        """Return a register, without its `%`, with half of a variable's address."""
+        symbol = plain(name)
+        if symbol not in self.code.globals:
+            raise self.refuse(f"cutrace knows no code with the symbol `{name}`")
+        whole, word = self.new("d"), self.new()
+        self.emit("mov.u64", whole, f"{symbol}+{int(more or '0', 0)}")
+        if half == "hi":
+            self.emit("shr.u64", whole, whole, "32")
+        self.emit("cvt.u32.u64", word, whole)
+        return word[1:]
 
     def word(self, operand: Operand) -> str:
         """Return the 32 bits of an operand, as an integer: with its `-`, `~` or `|`."""
@@ -448,7 +462,10 @@ class Lifter:
                 )
                 if handler is None:
                     raise self.refuse(f"cutrace does not know the opcode {self.opcode}")
-                handler(self)
+                try:
+                    handler(self)
+                except (ValueError, LookupError) as error:
+                    raise self.refuse("cutrace does not know this form") from error
                 self.count_guard()
             after = instruction.address + BYTES
             if flow.falls(instruction) and flow.next_of.get(instruction.address) != after:
@@ -619,6 +636,8 @@ class Flow:
                 return True
             conditions = instruction.operands[:-1]
             return guarded or (form != "CONV" and any("P" in o for o in conditions))
+        if name == "EXIT" and instruction.operands:
+            return True
         return guarded or name not in ("EXIT", "RET", "BRX", "BRXU", "KILL")
 
     def add(self, instruction: Instruction) -> bool:
@@ -628,8 +647,7 @@ class Flow:
         if name in ("BRA", "CALL") and not form.startswith("ABS"):
             self._branch(instruction, form)
         elif name == "EXIT":
-            lifter.count_guard()
-            lifter.emit("exit")
+            self._exit(form)
         elif name == "BSYNC" and instruction.address + BYTES in self.labels:
             lifter.emit("bra", label_of(instruction.address + BYTES))
         elif name in ("RET", "BRX", "BRXU"):
@@ -656,6 +674,11 @@ class Flow:
         if condition is None:
             lifter.emit("bra", target)
             return
+        lifter.lines.append((f"@{self._holds(condition)} bra {target};", instruction))
+
+    def _holds(self, condition: Operand) -> str:
+        """Return a predicate that is true where an instruction's guard and its condition are."""
+        lifter = self._lifter
         holds = lifter.predicate(condition)
         guard = lifter._guard
         if guard:
@@ -667,7 +690,18 @@ class Flow:
                 own = inverse
             lifter.emit("and.pred", both, own, holds)
             holds = both
-        lifter.lines.append((f"@{holds} bra {target};", instruction))
+        return holds
+
+    def _exit(self, form: str) -> None:
+        """Lift EXIT, perhaps with a condition besides its guard: `@P0 EXIT P1`."""
+        lifter = self._lifter
+        if form or len(lifter.operands) > 1:
+            raise lifter.refuse("cutrace does not know this exit")
+        lifter.count_guard()
+        if lifter.operands:
+            lifter.lines.append((f"@{self._holds(lifter.operands[0])} exit;", lifter.now))
+        else:
+            lifter.emit("exit")
 
     def _switch(self, instruction: Instruction) -> None:
         """Lift a return or an indirect branch: a switch over its targets."""

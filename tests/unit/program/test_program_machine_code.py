@@ -97,7 +97,7 @@ def test_the_kernels_of_a_cubin_have_the_resources_that_ptxas_says(tmp_path: Pat
     assert (kernel.registers, kernel.shared) == tuple(map(int, numbers.groups()))
     assert kernel.parameters == ((0, 8), (8, 4))  # a pointer and an int
     assert kernel.bounds["maxntid"][0] == 128
-    text = ".entry _Z4turnPfi(.param .u64 _Z4turnPfi_param_0, .param .u32 _Z4turnPfi_param_1)"
+    text = ".entry _Z4turnPfi(.param .u64 p1, .param .u32 p2)"
     assert text in write_frame(cubin)
     with pytest.raises(CutraceError, match=r"^app\.cubin: machine code is cut off or damaged"):
         Cubin(data[: len(data) // 2], "app.cubin")

@@ -156,6 +156,20 @@ def test_an_instruction_computes(
     assert run(*lines, threads=1, engine=engine) == [list(expected)]
 
 
+def test_lanes_leave_where_the_guard_and_the_condition_of_an_exit_hold() -> None:
+    # of lanes from 4 on those below 8 leave before anything is stored
+    lines = ["ISETP.GE.AND P0, PT, R0, 0x4, PT", "ISETP.LT.AND P1, PT, R0, 0x8, PT",
+             "@P0 EXIT P1", "MOV R4, 0x1", "STG.E.64 [R20.64], R4", "EXIT"]  # fmt: skip
+    assert run(*lines) == [[int(not 4 <= lane < 8), 0] for lane in range(32)]
+
+
+def test_an_address_is_the_sum_of_a_pair_and_a_uniform_pair() -> None:
+    # 8 bytes further on than the own place: the next thread's; the last thread stores nothing
+    lines = ["UMOV UR4, 0x8", "UMOV UR5, URZ", "MOV R4, R0", "ISETP.LT.AND P0, PT, R0, 0x7, PT",
+             "@P0 STG.E.64 [R20.64+UR4], R4", "EXIT"]  # fmt: skip
+    assert run(*lines, threads=8) == [[max(lane - 1, 0), 0] for lane in range(8)]
+
+
 def test_lanes_reconverge_where_their_barrier_says() -> None:
     # Lanes below 5 add 1, the others 2; then all count the lanes that run along.
     lines = ["BSSY B0, 0xe0", "ISETP.GE.AND P0, PT, R0, 0x5, PT", "@P0 BRA 0xb0", "MOV R4, 0x1",
@@ -171,7 +185,10 @@ def test_lanes_reconverge_where_their_barrier_says() -> None:
         ("IADD3.SPIN R4, R2, R3, RZ", "does not know the modifier `.SPIN`"),
         ("MUFU.LOG R4, R2", "does not know these modifiers"),
         ("MOV R4, c[0x0][0x44]", "does not know what lies there in constant bank 0"),
-        ("LDG.E R4, [R2.64+UR4]", "does not know the address"),
+        ("LDG.E R4, [R2+UR4]", "does not know the address"),
+        ("EXIT.KEEPREFCOUNT", "does not know this exit"),
+        ("MOV R4, 32@lo(nobody)", "knows no code with the symbol `nobody`"),
+        ("P2R R4, PR, RZ, 0x7, 0x1, 0x2", "does not know this form"),
         ("BRA 0x4000", "goes to address 0x4000, which has no instruction"),
         ("S2R R4, SR_NOBODY", "does not know this special register"),
         ("BRX R2, -0x60", "does not know where this goes"),
