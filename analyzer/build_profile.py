@@ -21,6 +21,7 @@ import polars as pl
 import pyarrow as pa
 
 from ..base import progress
+from ..base.cores import cores
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from ..base.executor import Executor, run_tasks
@@ -28,7 +29,7 @@ from ..models.replay.device.device import Device, load_devices
 from ..models.replay.device.measured import Measured, load_interval, load_measured
 from ..models.replay.histogram.counts import LaunchCounts
 from ..models.replay.interface.options import CODE, DEFAULT_DEVICE, ReplayOptions
-from ..models.replay.replay import cores, replay_in_jobs, run_beside
+from ..models.replay.replay import replay_in_jobs, run_beside
 from ..traces.reader import LaunchTrace, Trace
 from ..traces.remote import bring, origin
 from ..traces.schema import Launch, Manifest

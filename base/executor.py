@@ -14,6 +14,7 @@ from functools import partial
 from queue import Queue
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from .cores import limit_cores
 from .dataclass import dataclass
 from .errors import CutraceError
 from .version import __version__
@@ -237,6 +238,7 @@ def serve() -> None:
     # library below it, must not end up between the pickled answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    limit_cores(1)
     with suppress(EOFError):
         while True:
             call, arguments = pickle.load(sys.stdin.buffer)

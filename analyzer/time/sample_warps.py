@@ -17,11 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from ...base import progress
+from ...base.cores import cores
 from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.measured import load_measured
 from ...models.replay.interface.model import Ints
-from ...models.replay.replay import cores
 from ...models.replay.replay_cache import cached_answer
 from ...traces.column import integers
 from ...traces.reader import LaunchTrace

@@ -4,7 +4,6 @@
 `LaunchCounts` per device. `replay_in_jobs` divides the devices among processes and caches results.
 """
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -14,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 
 from ...base import progress
+from ...base.cores import cores
 from ...base.errors import CutraceError
 from ...base.executor import WorkerProcess
 from ...traces.column import integers
@@ -360,11 +360,6 @@ def run_beside(
     finally:
         for child in children:
             child.end()
-
-
-def cores() -> int:
-    """Return the number of processes that run at once on this machine."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def replay_in_jobs(

@@ -29,6 +29,8 @@ from bench_cases import ROOT, Case, large_cases, new_traces, small_cases
 from bench_compare import compare
 from bench_native import bare_recorder, build, native
 
+from cutrace.tracer.session.record_options import RecordOptions, default_options
+
 ORIGIN = ROOT / "scripts" / "measure"
 PATIENCE = 25.0
 """Seconds of Oclgrind after which a case is measured no more often."""
@@ -141,6 +143,20 @@ def show(results: list[Result]) -> None:
         print(f"{r.name:16}" + "".join(f"{cell:>11}" for cell in cells))
 
 
+def sweep_jobs(case: Case, traces: Iterator[Path], runs: int, jobs: list[int]) -> None:
+    """Print the seconds of a case on so many threads, in turn, and how many times faster each is
+    than the first.
+    """
+    seconds: dict[int, list[float]] = {}
+    for _ in range(runs + 1):
+        for many in jobs:
+            with default_options(RecordOptions(jobs=many)):
+                seconds.setdefault(many, []).append(case.record(next(traces)))
+    least = {many: min(times[1:]) for many, times in seconds.items()}  # the first compiles
+    cells = "".join(f"{least[n]:>11.4f}{least[jobs[0]] / least[n]:>7.2f}" for n in jobs)
+    print(f"{case.name:16}{cells}", flush=True)
+
+
 PARTS = {
     "oclgrind": (
         *("cutrace", "bar", "oclgrind", "trace_bytes", "whole", "whole_oclgrind", "ratio"),
@@ -175,7 +191,15 @@ def main() -> None:
     parser.add_argument("--compare", metavar="REF", help="with a commit, instead of with others")
     parser.add_argument("--keep", action="store_true", help="add the comparison to the history")
     parser.add_argument("--against", nargs="*", choices=PARTS, default=[*PARTS])
+    parser.add_argument("--jobs", nargs="*", type=int, help="on 1 2 4 ... threads, nothing else")
     arguments = parser.parse_args()
+    if arguments.jobs:
+        with tempfile.TemporaryDirectory() as name:
+            traces = new_traces(Path(name))
+            for case in large_cases():
+                if not arguments.cases or case.name in arguments.cases:
+                    sweep_jobs(case, traces, arguments.runs, arguments.jobs)
+        return
     if arguments.compare:
         compare(arguments.compare, arguments.runs, arguments.cases or (), arguments.keep)
         return

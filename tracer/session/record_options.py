@@ -89,6 +89,7 @@ class SessionOptions(TypedDict, total=False):
     sample_seed: int | None
     code: str | None
     max_trace_size: int | str | None
+    jobs: int | None
 
 
 _DEFAULT = ContextVar("cutrace_options", default=RecordOptions())  # noqa: B039 (frozen)

@@ -17,6 +17,7 @@ from .decode.special_register import reads_place, special_registers
 from .interp.decode import decode
 from .kernel.launch import Launch
 from .kernel.layout import recursive_functions
+from .kernel.moves import moves_of
 from .kernel.spin_loop import has_loops
 from .memory.memory import Memory
 from .ops.lanes import Array
@@ -96,6 +97,7 @@ def _traits(like: KernelKey) -> Traits:
         instructions=len(like.kernel.instructions),
         has_loops=has_loops(like) or bool(recursive_functions(like.kernel)),
         reads_place=reads_place(like.kernel),
+        moves=moves_of(like),
     )
 
 

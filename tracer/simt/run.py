@@ -7,19 +7,23 @@ memory and SIMT stacks.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...base import progress
+from ...base.cores import cores
 from ...base.errors import KernelFault
-from .kernel.launch import Sink
-from .memory.memory import BufferPool, Memory
+from .access.reach import NOTE
+from .kernel.launch import Launch, NullSink, Sink
+from .memory.memory import Memory
+from .parallel import run_on_threads
 from .rows.buffers import Buffers
-from .rows.pattern import PatternTable
 from .tier import LaunchTier
 from .warp.instruction_set import InstructionSet
-from .wave import Wave, buffers_of
+from .wave import Wave, WavePools, pools_of
 
 FIRST_MARK, APART = 8, 4
 """The round in which the first state is saved, and the factor from each such round to the next."""
@@ -84,8 +88,14 @@ WAVE_LANES = 1 << 16
 WAVE_MEMORY = 1 << 28
 """Limit of shared and local memory of a wave's blocks, in bytes."""
 
-_PATTERNS = BufferPool(PatternTable)
-"""The pattern table of each session."""
+PROBE_LANES = 1 << 12
+"""Lanes of the first wave of a long launch: it tells how long a block runs, and where it stores."""
+
+WAVE_STEPS = 1 << 16
+"""Instructions of warps that later waves have, at least: some milliseconds."""
+
+MANY_WAVES = 64
+"""Waves that are enough for any number of threads."""
 
 
 def run(code: InstructionSet, sink: Sink) -> None:
@@ -97,49 +107,96 @@ def run(code: InstructionSet, sink: Sink) -> None:
     ran = progress.run_progress()
     ran.part = 0.0
     with np.errstate(all="ignore"):
-        _run_waves(code, _patterns_of(code.program.memory), sink, ran)
+        _run_waves(code, sink, ran)
     ran.launches, ran.part = ran.launches + 1, 0.0
 
 
-def _run_waves(
-    code: InstructionSet, patterns: PatternTable, sink: Sink, ran: progress.RunProgress
-) -> None:
-    """Run waves in order; admit the next one early while all resident waves spin."""
+def _run_waves(code: InstructionSet, sink: Sink, ran: progress.RunProgress) -> None:
+    """Run waves in order, or on threads after a first, small one."""
     program, launch, blocks = code.program, code.program.launch, blocks_a_wave(code)
+    pools = pools_of(program.memory)
     tier = LaunchTier(code, min(blocks, launch.executed))
-    waves = -(-launch.executed // blocks)
+    probe = _probe_blocks(code, blocks)
+    if not probe:
+        _run_in_order(code, cut(launch, 0, blocks), tier, pools, sink, ran)
+        return
+    arenas = program.memory.global_, program.memory.const, program.memory.surface
+    stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
+    first = Wave(code, launch.numbers(0, probe), pools, sink, tier)
+    first.guard_stores(NOTE, stored)
+    is_compiled = tier.is_compiled
+    first.run()
+    waves = cut(launch, probe, _blocks_for(code, blocks, probe, first.steps))
+    written, jobs = 0, min(launch.options.jobs or cores(), len(waves))
+    if is_compiled and jobs > 1:
+
+        def tell(written: int) -> None:
+            ran.part = written / len(waves)
+
+        written = run_on_threads(code, waves, tier, stored, jobs, pools.patterns, sink, tell)
+        again = pools_of(program.memory, 1)
+        _run_in_order(
+            code, waves[:written] if written < len(waves) else [], tier, again, NullSink(), ran
+        )
+    _run_in_order(code, waves[written:], tier, pools, sink, ran)
+
+
+def cut(launch: Launch, first: int, blocks: int) -> list[NDArray[np.int64]]:
+    """Return the grid numbers of the blocks from `first` on, `blocks` per wave."""
+    return [
+        launch.numbers(each, min(blocks, launch.executed - each))
+        for each in range(first, launch.executed, blocks)
+    ]
+
+
+def _probe_blocks(code: InstructionSet, blocks: int) -> int:
+    """Return the blocks of a small first wave; 0 if the launch is short, or its blocks depend on
+    one another."""
+    launch, traits = code.program.launch, code.traits
+    if traits.moves is None or code.flow.waiting or launch.blocks_a_cluster > 1:
+        return 0
+    if launch.options.check_uninitialized:
+        return 0
+    probe = max(1, PROBE_LANES // (-(-launch.threads // 32) * 32))
+    is_long = launch.executed > (probe if traits.has_loops else blocks)
+    return min(probe, blocks) if is_long else 0
+
+
+def _blocks_for(code: InstructionSet, blocks: int, probe: int, steps: int) -> int:
+    """Return the blocks of later waves; `probe` blocks have run `steps` instructions of warps."""
+    fewest = -(-WAVE_STEPS * probe // max(steps, 1))
+    return min(blocks, max(fewest, -(-code.program.launch.executed // MANY_WAVES)))
+
+
+def _run_in_order(
+    code: InstructionSet, waves: Sequence[NDArray[np.int64]], tier: LaunchTier, pools: WavePools,
+    sink: Sink, ran: progress.RunProgress,
+) -> None:  # fmt: skip
+    """Run waves in order; admit the next one early while all resident waves spin."""
     resident: list[Wave] = []
     idle = 0
-    stillness = DeadlockDetector(program.memory)
+    stillness = DeadlockDetector(code.program.memory)
     number = 0
-    while number < waves or resident:
+    while number < len(waves) or resident:
         # Every resident wave has spun for a turn: what they wait for may come from blocks not yet
         # run.
-        if number < waves and idle >= len(resident):
-            own = Buffers() if code.flow.waiting else buffers_of(program.memory)
-            numbers = launch.wave(number, blocks)
-            resident.append(Wave(code, numbers, patterns, sink, tier, own))
+        if number < len(waves) and idle >= len(resident):
+            own = replace(pools, buffers=Buffers()) if code.flow.waiting else pools
+            resident.append(Wave(code, waves[number], own, sink, tier))
             number += 1
             idle = 0
         wave = resident.pop(0)
         before = wave.progress
         if wave.run():
             idle = 0
-            ran.part = (number - len(resident)) / waves
+            ran.part = (number - len(resident)) / len(waves)
         else:
             resident.append(wave)
             idle = idle + 1 if wave.progress == before else 0
         if not idle:
             stillness.reset()
-        elif number >= waves and idle % len(resident) == 0 and stillness.lasts(resident):
+        elif number >= len(waves) and idle % len(resident) == 0 and stillness.lasts(resident):
             raise _no_progress(resident)
-
-
-def _patterns_of(memory: Memory) -> PatternTable:
-    """Return a session's pattern table, reset for a new launch."""
-    patterns = _PATTERNS.of(memory)
-    patterns.begin_launch()
-    return patterns
 
 
 def _no_progress(resident: list[Wave]) -> KernelFault:

@@ -7,11 +7,13 @@ launch is hot (tier.py); nothing that it has run is run again.
 """
 
 from collections.abc import Hashable, Iterator
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...base.dataclass import dataclass
 from ...base.interrupt import check_interrupt
 from .access.access_arrays import AccessArrays, bind_memory
 from .interp.interpreter import Interpreter
@@ -117,20 +119,45 @@ class WaveStatePool:
             self._free.pop(next(iter(self._free)))
 
 
-_POOLS = BufferPool(WaveStatePool)
+@dataclass(frozen=True, slots=True)
+class WavePools:
+    """What the waves of a thread use in turn."""
+
+    states: WaveStatePool = field(default_factory=WaveStatePool)
+    buffers: Buffers = field(default_factory=Buffers)
+    patterns: PatternTable = field(default_factory=PatternTable)
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size in bytes."""
+        return self.states.nbytes + self.buffers.nbytes + self.patterns.nbytes
 
 
-_BUFFERS = BufferPool(Buffers)
+class SessionPools:
+    """The pools of a session: one for each thread that runs waves."""
+
+    def __init__(self) -> None:
+        self._pools: list[WavePools] = []
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate size of all pools in bytes."""
+        return sum(pools.nbytes for pools in self._pools)
+
+    def of(self, thread: int) -> WavePools:
+        """Return the pools of thread number `thread`, for a new launch."""
+        while len(self._pools) <= thread:
+            self._pools.append(WavePools())
+        self._pools[thread].patterns.begin_launch()
+        return self._pools[thread]
 
 
-def buffers_of(memory: Memory) -> Buffers:
-    """Return the buffers of a session."""
-    return _BUFFERS.of(memory)
+_POOLS = BufferPool(SessionPools)
 
 
-def state_pool_of(memory: Memory) -> WaveStatePool:
-    """Return the pool of a session."""
-    return _POOLS.of(memory)
+def pools_of(memory: Memory, thread: int = 0) -> WavePools:
+    """Return the pools of a session's thread, for a new launch; thread 0 writes the trace."""
+    return _POOLS.of(memory).of(thread)
 
 
 LOG = {"log_warp": "i4", "log_block": "i4", "log_masks": "i8", "log_repeat": "i4"}
@@ -138,25 +165,22 @@ LOG = {"log_warp": "i4", "log_block": "i4", "log_masks": "i8", "log_repeat": "i4
 
 
 class Wave:
-    """A wave: the thread blocks `numbers` (blocks,) of the grid, with (blocks, columns) lanes.
-
-    `buffers` are those of the session, or the wave's own if others may be resident beside it.
-    """
+    """A wave: the thread blocks `numbers` (blocks,) of the grid, with (blocks, columns) lanes."""
 
     def __init__(
         self,
         code: InstructionSet,
         numbers: NDArray[np.int64],
-        patterns: PatternTable,
+        pools: WavePools,
         sink: Sink,
         tier: LaunchTier,
-        buffers: Buffers,
     ) -> None:
         program, launch = code.program, code.program.launch
-        self.program, self.flow = program, code.flow
+        self.program, self.flow, self._moves = program, code.flow, code.traits.moves
         self.numbers = numbers
-        self.sink, self.patterns, self.buffers = sink, patterns, buffers
-        state = self._state = state_pool_of(program.memory).take(code, len(numbers))
+        patterns, buffers = pools.patterns, pools.buffers
+        self.sink, self.patterns, self.buffers, self._states = sink, patterns, buffers, pools.states
+        state = self._state = self._states.take(code, len(numbers))
         self.blocks = state.blocks
         self.warps_a_block = state.warps_a_block
         self.columns = self.warps_a_block * LANES
@@ -193,6 +217,17 @@ class Wave:
             self.executor = tier.executor(self, None)
         else:
             self.executor = Interpreter(self, code)
+
+    def guard_stores(self, guard: int, stored: NDArray[np.int32]) -> None:
+        """Note the allocations with a store in `stored`, or refuse stores to others (reach.py)."""
+        m, moves = self.machine, self._moves
+        if moves is not None:
+            m.guard, m.moves, m.stored = guard, moves, stored
+
+    @property
+    def steps(self) -> int:
+        """The instructions of all warps, once it has run."""
+        return self.rows.history.steps
 
     def run(self) -> bool:
         """Run until every warp has exited (True), or every warp that can run only spins (False)."""
@@ -258,7 +293,7 @@ class Wave:
         self.rows.accesses.write(final=True)
         self._write_history()
         self.rows.finish()
-        state_pool_of(program.memory).give(self._state)
+        self._states.give(self._state)
         return True
 
     def _grant(self, left: int) -> None:

@@ -22,6 +22,9 @@ OUTSIDE, MISALIGNED, ENDED = range(3)
 """What is wrong with an access: it is outside of all allocations, its address is no multiple of its
 width, or it is of the shared memory of a block that has ended."""
 
+NOTE, REFUSE = 1, 2
+"""Guards of global memory: note which allocations have a store; refuse stores to the others."""
+
 
 @assembly("""
 define internal i64 @spread(
@@ -195,13 +198,27 @@ def search(
             if address & (width - 1) == 0:
                 found = allocation_of(m, address, width, arena)
                 if found >= 0:
+                    if is_refused(m, site, found):
+                        continue
                     bad = bad & ~(1 << lane)
                     m.site_low[site] = m.starts[found]
                     m.site_limit[site] = m.ends[found] - m.starts[found] - width
-                elif is_mapped(m, address, width, arena):
+                elif is_mapped(m, address, width, arena) and m.guard != REFUSE:
                     bad = bad & ~(1 << lane)
                     note_outside(m, m.site_pc[site], warp, lane, address)
     return bad
+
+
+def is_refused(m: Machine, site: int, found: int) -> int:
+    """Note a site's first store to an allocation; refuse it if no wave has stored there before.
+
+    A site gets here before its first access of an allocation, since it caches only the last one.
+    """
+    if m.guard == 0 or m.moves[m.site_pc[site]] >= 0:
+        return 0
+    if m.guard == NOTE:
+        m.stored[found] = 1
+    return 0 if m.stored[found] else 1
 
 
 def allocation_of(m: Machine, address: int, width: int, arena: int) -> int:

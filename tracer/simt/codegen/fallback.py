@@ -7,6 +7,7 @@ under the active mask.
 """
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -58,13 +59,15 @@ class Fallbacks:
         self._program = program
         self._made = kernel_text
         self._ready: dict[int, Fallback] = {}
+        self._lock = Lock()
         for pc in sorted(kernel_text.escaped):
             self.find(pc)
 
     def find(self, pc: int) -> Fallback:
         """Return the fallback at `pc`; CutraceError if cutrace does not support the instruction."""
         if pc not in self._ready:
-            self._ready[pc] = self._decode(self._program.decoder, pc)
+            with self._lock:  # waves may run on several threads, and share the decoder
+                self._ready[pc] = self._decode(self._program.decoder, pc)
         return self._ready[pc]
 
     def place_of(self, slot: int) -> Place:

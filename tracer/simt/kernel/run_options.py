@@ -15,6 +15,8 @@ counted.
 MOST_INSTRUCTIONS = 1 << 31
 """A warp's step numbers are 32 bits in a trace."""
 
+MOST_JOBS = 1 << 10
+
 MOST_THREADS = (2**31 - 1) * 65535 * 65535 * 1024
 """Threads of the largest launch that any device takes."""
 
@@ -46,6 +48,10 @@ class RunOptions:
         "strict|report",
     )
 
+    jobs: int | None = option(
+        None, "Run thread blocks on N cores (default: all); the trace is the same.", "N"
+    )
+
     def __post_init__(self) -> None:
         if self.bounds not in (None, *BOUNDS):
             expected = " or ".join(BOUNDS)
@@ -53,6 +59,8 @@ class RunOptions:
         if self.engine not in ENGINES:
             expected = ", ".join(ENGINES)
             raise CutraceError(f"there is no engine `{self.engine}`, expected one of {expected}")
+        if self.jobs is not None:
+            _check_range("jobs", self.jobs, MOST_JOBS, "threads")
         _check_range("max_instructions", self.max_instructions, MOST_INSTRUCTIONS, "for each warp")
         _check_range("max_threads", self.max_threads, MOST_THREADS, "for each launch")
 

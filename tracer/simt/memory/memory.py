@@ -409,7 +409,7 @@ class Shadow:
         return self._memory.global_.written if space == Space.GLOBAL else self._own.get(space)
 
 
-MOST_BYTES = 1 << 26
+MOST_BYTES = 1 << 28
 """Maximum size of a cached free buffer; larger ones are freed with their session."""
 
 

@@ -228,6 +228,11 @@ class HistoryRows:
         self._warp = warp
         self._steps: NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
 
+    @property
+    def steps(self) -> int:
+        """The instructions of all warps in the logs so far."""
+        return int(self._steps.sum(dtype=np.int64))
+
     def write_log(
         self, log: Entries, lengths: NDArray[np.int32], branches: NDArray[np.int32]
     ) -> None:

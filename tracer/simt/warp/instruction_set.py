@@ -24,11 +24,15 @@ class Traits:
     Its number of `instructions`; whether it `has_loops`, or calls itself, so that it may run long;
     whether it `reads_place`, where its blocks are on the chip, so that no more may be resident than
     fit.
+
+    `moves` has the bytes that each instruction moves to or from global memory, per lane, negative
+    for a store; None if thread blocks may affect one another in other ways than by these.
     """
 
     instructions: int
     has_loops: bool
     reads_place: bool
+    moves: NDArray[np.int32] | None = None
 
 
 class InstructionSet(Protocol):

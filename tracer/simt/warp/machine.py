@@ -33,6 +33,9 @@ class Machine(Schedule):
     reach, `part_lanes` and `part_space` those of the present `part`, a mask per warp; `pointers`
     gets the address of each lane's bytes, `written_at` of their map if one `is_watched`.
 
+    Stores to global memory, under a `guard` (reach.py): `moves` has the bytes per lane that each
+    instruction moves, negative for a store; `stored` the allocations with a store.
+
     Escapes: `escape` is the callback of an escape; it takes the pc and the number of accesses
     before it.
 
@@ -82,6 +85,10 @@ class Machine(Schedule):
     aside: U8
     aside_levels: int
     scratch: I64
+
+    guard: int
+    moves: I32
+    stored: I32
 
     dropped: int
     finished: int

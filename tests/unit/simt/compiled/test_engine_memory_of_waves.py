@@ -39,7 +39,7 @@ def test_a_wave_goes_without_waiting_for_the_collector(tmp_path: Path) -> None:
 
 
 def test_a_session_works_in_the_memory_of_one_that_has_ended(tmp_path: Path) -> None:
-    kept = wave._BUFFERS._kept
+    kept = wave._POOLS._kept
     launch(tmp_path / "one.cutrace")
     (first,) = kept
     launch(tmp_path / "two.cutrace")

@@ -1,0 +1,253 @@
+"""Waves on several threads, with the rows and the memory of one thread.
+
+Each thread runs whole waves; compiled code holds no interpreter lock. A wave's rows are logged, and
+written in the order of waves once all waves that ran beside it have ended and exchanged no data
+(rows/exchange.py):
+
+    thread 1   | wave 1 | wave 3   | wave 5 ...
+    thread 2   | wave 2         | wave 4 |
+                               ^ wave 1 is written: wave 2, which ran beside it, has ended
+
+If waves do exchange data, or one of them faults, global memory is restored, and all waves are run
+again in order: the rows that are written already are the same.
+"""
+
+from collections.abc import Callable, Hashable, Sequence
+from threading import Condition, Thread
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...base.dataclass import dataclass
+from ...base.interrupt import check_interrupt
+from .access.reach import REFUSE
+from .kernel.launch import NullSink, Sink
+from .rows.exchange import ExchangeMarks
+from .rows.pattern import NONE, PatternTable
+from .tier import LaunchTier
+from .warp.instruction_set import InstructionSet
+from .wave import Wave, WavePools, pools_of
+
+MOST_LOGGED = 1 << 28
+"""Bytes of logged rows beyond which the waves are run in order."""
+
+AHEAD = 4
+"""Waves per thread that may have begun before the first of them is written."""
+
+MOST_SAVED = 1 << 30
+"""Bytes of global memory that are saved at most."""
+
+INTERRUPTS = 0.05
+"""Seconds between looks for an interrupt."""
+
+KERNELS = 256
+
+_EXCHANGES: dict[Hashable, None] = {}
+"""Kernels of which a launch exchanged data between blocks, by key: their blocks run in order."""
+
+
+class Stopped(Exception):
+    """A wave ends because its launch does."""
+
+
+class RowLog:
+    """A sink that keeps the rows of a wave; it marks what they load and store."""
+
+    def __init__(self, marks: ExchangeMarks, check: Callable[[], None]) -> None:
+        self._marks, self._check = marks, check
+        self._numbers = NullSink()
+        self.puts: list[tuple[str, dict[str, Any], int]] = []
+        self.bytes = self.patterns = 0
+        self.active: NDArray[np.uint32] = np.empty(1 << 8, np.uint32)
+        self.offsets: NDArray[np.int32] = np.empty((1 << 8, 32), np.int32)
+
+    def put(self, table: str, **columns: Any) -> int:
+        """Keep rows."""
+        self._check()
+        first = self._numbers.put(table, **columns)
+        if table == "patterns":
+            self._add_patterns(columns["active"], columns["offsets"])
+            return first
+        if table == "accesses":
+            self._marks.add(self.active, self.offsets.reshape(-1), **columns)
+        self.puts.append((table, columns, first))
+        self.bytes += sum(c.nbytes for c in columns.values() if isinstance(c, np.ndarray))
+        return first
+
+    def _add_patterns(self, active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> None:
+        first, self.patterns = self.patterns, self.patterns + len(active)
+        if self.patterns > len(self.active):
+            room = 2 * self.patterns
+            self.active = np.resize(self.active, room)
+            self.offsets = np.resize(self.offsets, (room, 32))
+        self.active[first : self.patterns] = active
+        self.offsets[first : self.patterns] = offsets
+
+    def write(self, patterns: PatternTable, sink: Sink) -> None:
+        """Write the rows, with the numbers that patterns and paths have in the whole launch."""
+        numbers = np.full(self.patterns, NONE, np.uint32)
+        epoch, first_path = patterns.epoch, 0
+        for table, columns, first in self.puts:
+            if table == "accesses":
+                if epoch != patterns.epoch:
+                    epoch = patterns.epoch
+                    numbers.fill(NONE)
+                own = columns["pattern"]
+                found = numbers[own]
+                if len(new := np.unique(own[found == NONE])):
+                    numbers[new] = patterns.store.find(self.active[new], self.offsets[new])
+                    found = numbers[own]
+                columns["pattern"] = patterns.write(found, sink)
+            elif table == "control":
+                columns["path"] += np.uint32(first_path)
+            begin = sink.put(table, **columns)
+            if table == "paths":
+                first_path = begin - first
+
+
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """A wave that has ended: its rows, and how many waves had begun by then."""
+
+    log: RowLog
+    begun: int
+
+
+class _StoppableTier(LaunchTier):
+    """The machine code of a launch for waves that end early if the launch does."""
+
+    def __init__(self, tier: LaunchTier, check: Callable[[], None]) -> None:
+        self.__dict__.update(vars(tier))
+        self._check = check
+
+    def spend(self, instructions: int) -> None:
+        """Let the wave end."""
+        self._check()
+
+
+class _Threads:
+    """Runs waves on threads; gives their rows in order."""
+
+    def __init__(
+        self, code: InstructionSet, waves: Sequence[NDArray[np.int64]], tier: LaunchTier,
+        stored: NDArray[np.int32], make_marks: Callable[[], ExchangeMarks],
+    ) -> None:  # fmt: skip
+        self._code, self._waves, self._stored = code, waves, stored
+        self._tier = _StoppableTier(tier, self._check)
+        self._make_marks, self._all_marks = make_marks, make_marks()
+        self._changed = Condition()
+        self._begun = self._checked = self._written = self._logged = 0
+        self._ahead = 0
+        self._ended: dict[int, _Ended] = {}
+        self._is_stopped = False
+
+    def run(
+        self, jobs: int, patterns: PatternTable, sink: Sink, tell: Callable[[int], None]
+    ) -> int:
+        """Run the waves; return how many are written: all, unless they exchange data or fault."""
+        memory, self._ahead = self._code.program.memory, AHEAD * jobs
+        threads = [
+            Thread(target=self._work, args=(pools_of(memory, number + 1),), daemon=True)
+            for number in range(jobs)
+        ]
+        for thread in threads:
+            thread.start()
+        try:
+            while (log := self._next()) is not None:
+                log.write(patterns, sink)
+                tell(self._written)
+        finally:
+            self._stop()
+            for thread in threads:
+                thread.join()
+        return self._written
+
+    def _next(self) -> RowLog | None:
+        """Return the rows of the next wave, once they are certain; None at the end."""
+        with self._changed:
+            while not self._is_stopped and self._written < len(self._waves):
+                first = self._ended.get(self._written)
+                if first is not None and self._checked >= first.begun:
+                    del self._ended[self._written]
+                    self._written += 1
+                    self._logged -= first.log.bytes
+                    self._changed.notify_all()
+                    return first.log
+                check_interrupt()
+                self._changed.wait(INTERRUPTS)
+            return None
+
+    def _stop(self) -> None:
+        with self._changed:
+            self._is_stopped = True
+            self._changed.notify_all()
+
+    def _check(self) -> None:
+        if self._is_stopped:
+            raise Stopped
+
+    def _work(self, pools: WavePools) -> None:
+        """Run one wave after another."""
+        marks = self._make_marks()
+        try:
+            with np.errstate(all="ignore"):
+                while (number := self._take()) is not None:
+                    self._end(number, self._run(number, pools, marks), marks)
+        except BaseException:  # a fault comes back when the waves are run in order
+            self._stop()
+
+    def _take(self) -> int | None:
+        """Return the next wave to run."""
+        with self._changed:
+            while not self._is_stopped and self._begun < len(self._waves):
+                if self._begun < self._written + self._ahead:
+                    self._begun += 1
+                    return self._begun - 1
+                self._changed.wait()
+            return None
+
+    def _run(self, number: int, pools: WavePools, marks: ExchangeMarks) -> RowLog:
+        pools.patterns.begin_launch()
+        log = RowLog(marks, self._check)
+        wave = Wave(self._code, self._waves[number], pools, log, self._tier)
+        wave.guard_stores(REFUSE, self._stored)
+        if not wave.run():
+            raise Stopped
+        return log
+
+    def _end(self, number: int, log: RowLog, marks: ExchangeMarks) -> None:
+        with self._changed:
+            self._logged += log.bytes
+            if marks.join(self._all_marks) or self._logged > MOST_LOGGED:
+                raise Stopped
+            self._ended[number] = _Ended(log, self._begun)
+            while self._checked in self._ended:
+                self._checked += 1
+            self._changed.notify_all()
+
+
+def run_on_threads(
+    code: InstructionSet, waves: Sequence[NDArray[np.int64]], tier: LaunchTier,
+    stored: NDArray[np.int32], jobs: int, patterns: PatternTable, sink: Sink,
+    tell: Callable[[int], None],
+) -> int:  # fmt: skip
+    """Run waves of machine code that store to no allocation but those `stored`; return how many of
+    them are written, in order. If some are not, memory is as it was before.
+    """
+    moves, arena = code.traits.moves, code.program.memory.global_
+    allocations = [arena.allocations[n] for n in np.flatnonzero(stored[: len(arena.allocations)])]
+    if moves is None or code.key in _EXCHANGES or sum(a.size for a in allocations) > MOST_SAVED:
+        return 0
+    starts = np.array([a.offset for a in allocations], np.int64)
+    ends = starts + np.array([a.size for a in allocations], np.int64)
+    saved = [(view := arena.view(each), view.copy()) for each in allocations]
+    threads = _Threads(code, waves, tier, stored, lambda: ExchangeMarks(moves, starts, ends))
+    written = threads.run(jobs, patterns, sink, tell)
+    if written < len(waves):
+        for view, before in saved:
+            view[:] = before
+        if len(_EXCHANGES) >= KERNELS:
+            _EXCHANGES.clear()
+        _EXCHANGES[code.key] = None
+    return written
