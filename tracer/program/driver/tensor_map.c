@@ -1,34 +1,62 @@
-/* Tensor maps: 128 bytes that the engine reads (tracer/simt/tma/tensor_map.py). NVIDIA's own are
-   not documented, and programs only hand them on. */
+/* Tensor maps: 128 bytes in the layout of NVIDIA's driver, as tracer/simt/tma/tensor_map.py describes
+   it, since libraries encode maps of their own. */
 
 #include <string.h>
 
 #include "driver.h"
 
-#define MARK 0xc7
 #define MOST 5
+#define MOST_BYTES (227 * 1024) /* of a box: shared memory of a block of 9.0 and 10.0 */
 
-enum { TILED, IM2COL };
+/* A field of a map: its first bit and how many it has. */
+struct field {
+    int first, bits;
+};
+#define IS_IM2COL (struct field){64, 1}
+#define RANK (struct field){68, 3}
+#define TYPE (struct field){71, 4}
+#define INTERLEAVE (struct field){75, 2}
+#define SWIZZLE (struct field){77, 2}
+#define FILL (struct field){79, 1}
+#define ROUNDS (struct field){80, 1}
+#define PROMOTION (struct field){81, 2}
+#define STRIDE(i) (struct field){96 + 32 * (i), 32}
+#define STRIDE_HIGH(i) (struct field){224 + 4 * (i), 4}
+#define EXTENT(i) (struct field){256 + 32 * (i), 32}
+#define STEP(i) (struct field){416 + 3 * (i), 3}
+#define BOX(i) (struct field){440 + 8 * (i), 8}
+#define CHANNELS BOX(0)
+#define PIXELS (struct field){480, 10}
+#define LOWER(i, bits) (struct field){448 + (bits) * (i), bits}
+#define UPPER(i, bits) (struct field){464 + (bits) * (i), bits}
 
-struct __attribute__((packed)) map {
-    uint64_t address;
-    uint8_t type, rank, interleave, swizzle, hint, fill, kind, mark;
-    uint32_t extents[MOST]; /* less one */
-    uint64_t strides[MOST - 1];
-    uint16_t box[MOST];
-    uint8_t steps[MOST];
-    int16_t lower[MOST - 2], upper[MOST - 2];
-    uint16_t channels, pixels;
+/* The last words tell of the box: its bytes, and how it has to be aligned. */
+enum { ADDRESS = 0, BOX_BYTES = 8, BOX_ALIGNMENT = 9, WORDS = 16 };
+struct map {
+    uint64_t words[WORDS];
 };
 
+static void put(struct map *map, struct field field, uint64_t value)
+{
+    for (int i = 0; i < field.bits; i++) {
+        int bit = field.first + i;
+        uint64_t one = 1ull << bit % 64;
+        map->words[bit / 64] = (map->words[bit / 64] & ~one) | (value >> i & 1 ? one : 0);
+    }
+}
+
+/* By CUtensorMapDataType; the last two are those of f32, and round to tf32. */
+static const uint8_t formats[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8};
 static const uint8_t sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
 static const uint32_t spans[] = {0, 32, 64, 128};
+static const uint32_t alignments[] = {16, 256, 512, 1024};
 
 /* What maps of both kinds have. */
 static CUresult begin_map(struct map *map, CUtensorMap *to, CUtensorMapDataType type, uint32_t rank,
                           void *address, const cuuint64_t *extents, const cuuint64_t *strides,
                           const cuuint32_t *steps, CUtensorMapInterleave interleave,
-                          CUtensorMapSwizzle swizzle, CUtensorMapFloatOOBfill fill)
+                          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                          CUtensorMapFloatOOBfill fill)
 {
     uint64_t align = interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16;
     if (!to || (uintptr_t)to % 16 || (unsigned)type >= sizeof sizes || (unsigned)swizzle > 3 ||
@@ -37,32 +65,33 @@ static CUresult begin_map(struct map *map, CUtensorMap *to, CUtensorMapDataType 
         (fill && type < CU_TENSOR_MAP_DATA_TYPE_FLOAT16))
         return CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
-    *map = (struct map){.address = (uintptr_t)address, .type = type, .rank = rank,
-                        .interleave = interleave, .swizzle = swizzle, .fill = fill, .mark = MARK};
+    map->words[ADDRESS] = (uintptr_t)address;
+    map->words[BOX_ALIGNMENT] = alignments[swizzle];
+    put(map, RANK, rank - 1);
+    put(map, TYPE, formats[type]);
+    put(map, ROUNDS, type >= CU_TENSOR_MAP_DATA_TYPE_TFLOAT32);
+    put(map, INTERLEAVE, interleave);
+    put(map, SWIZZLE, swizzle);
+    put(map, FILL, fill);
+    put(map, PROMOTION, promotion);
     for (uint32_t i = 0; i < rank; i++) {
         if (!extents[i] || extents[i] > 1ull << 32 || !steps[i] || steps[i] > 8)
             return CUDA_ERROR_INVALID_VALUE;
-        map->extents[i] = extents[i] - 1;
-        map->steps[i] = steps[i];
+        put(map, EXTENT(i), extents[i] - 1);
+        put(map, STEP(i), steps[i] - 1);
     }
     for (uint32_t i = 0; i + 1 < rank; i++) {
         if (strides[i] % align || strides[i] >= 1ull << 40)
             return CUDA_ERROR_INVALID_VALUE;
-        map->strides[i] = strides[i];
+        put(map, STRIDE(i), strides[i] >> 4);
+        put(map, STRIDE_HIGH(i), strides[i] >> 36);
     }
     return CUDA_SUCCESS;
 }
 
-static CUresult end_map(CUtensorMap *to, const struct map *map)
+static int is_wider(CUtensorMapSwizzle swizzle, uint64_t bytes)
 {
-    memset(to, 0, sizeof *to);
-    memcpy(to, map, sizeof *map);
-    return CUDA_SUCCESS;
-}
-
-static int is_wider(const struct map *map, uint64_t bytes)
-{
-    return map->swizzle && bytes > spans[map->swizzle];
+    return swizzle && bytes > spans[swizzle];
 }
 
 API CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank,
@@ -72,24 +101,26 @@ API CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, c
                                     CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                                     CUtensorMapFloatOOBfill fill)
 {
-    (void)promotion;
     struct map map;
     CUresult status = begin_map(&map, to, type, rank, address, extents, strides, steps, interleave,
-                                swizzle, fill);
+                                swizzle, promotion, fill);
     if (status)
         return status;
     if (interleave)
         return refuse_driver("cuTensorMapEncodeTiled with interleaved layouts");
+    uint64_t bytes = sizes[type];
     for (uint32_t i = 0; i < rank; i++) {
         if (!box || !box[i] || box[i] > 256)
             return CUDA_ERROR_INVALID_VALUE;
-        map.box[i] = box[i];
+        put(&map, BOX(i), box[i] - 1);
+        bytes *= box[i] / steps[i];
     }
     uint64_t inner = (uint64_t)box[0] * sizes[type];
-    if (inner % 16 || is_wider(&map, inner))
+    if (inner % 16 || is_wider(swizzle, inner) || bytes > MOST_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
-    map.kind = TILED;
-    return end_map(to, &map);
+    map.words[BOX_BYTES] = bytes;
+    memcpy(to, &map, sizeof map);
+    return CUDA_SUCCESS;
 }
 
 API CUresult cuTensorMapEncodeIm2col(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank,
@@ -100,37 +131,39 @@ API CUresult cuTensorMapEncodeIm2col(CUtensorMap *to, CUtensorMapDataType type, 
                                      CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                                      CUtensorMapFloatOOBfill fill)
 {
-    (void)promotion;
     struct map map;
     CUresult status = begin_map(&map, to, type, rank, address, extents, strides, steps, interleave,
-                                swizzle, fill);
+                                swizzle, promotion, fill);
     if (status)
         return status;
     if (interleave)
         return refuse_driver("cuTensorMapEncodeIm2col with interleaved layouts");
     uint64_t inner = (uint64_t)channels * sizes[type];
     if (rank < 3 || !lower || !upper || !channels || channels > 256 || pixels > 1024 ||
-        inner % 16 || is_wider(&map, inner))
+        inner % 16 || is_wider(swizzle, inner) || inner * pixels > MOST_BYTES)
         return CUDA_ERROR_INVALID_VALUE;
+    static const int corner_bits[] = {0, 16, 8, 5};
+    int bits = corner_bits[rank - 2];
     for (uint32_t i = 0; i + 2 < rank; i++) {
-        map.lower[i] = lower[i];
-        map.upper[i] = upper[i];
+        int64_t count = extents[i + 1], most = 1 << (bits - 1);
+        if (count > INT32_MAX || lower[i] < -most || lower[i] >= most || upper[i] < -most ||
+            upper[i] >= most || count + upper[i] <= lower[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        put(&map, LOWER(i, bits), lower[i]);
+        put(&map, UPPER(i, bits), upper[i]);
     }
-    map.channels = channels;
-    map.pixels = pixels;
-    map.kind = IM2COL;
-    return end_map(to, &map);
+    put(&map, IS_IM2COL, 1);
+    put(&map, CHANNELS, channels - 1);
+    put(&map, PIXELS, pixels - 1);
+    map.words[BOX_BYTES] = inner * pixels;
+    memcpy(to, &map, sizeof map);
+    return CUDA_SUCCESS;
 }
 
 API CUresult cuTensorMapReplaceAddress(CUtensorMap *to, void *address)
 {
-    struct map map;
     if (!to || (uintptr_t)address % 16)
         return CUDA_ERROR_INVALID_VALUE;
-    memcpy(&map, to, sizeof map);
-    if (map.mark != MARK)
-        return CUDA_ERROR_INVALID_VALUE;
-    map.address = (uintptr_t)address;
-    memcpy(to, &map, sizeof map);
+    ((struct map *)to)->words[ADDRESS] = (uintptr_t)address;
     return CUDA_SUCCESS;
 }

@@ -326,7 +326,7 @@ def _find_tensor_map(
     if address % 64:
         raise site.fault(lane, f"takes a map at {address:#x}, no multiple of 64,", "misaligned")
     tensor = decode(generic_bytes(lane, site, address, BYTES).tobytes())
-    if tensor is None:
+    if tensor is None or not tensor.address:
         raise site.fault(
             lane, f"takes a map at {address:#x} that cuTensorMapEncode has not made", "map"
         )

@@ -6,7 +6,6 @@ whole span of the swizzle. The swizzle permutes chunks of 16 bytes: it XORs bits
 address into bits 4 to 6 (the lower one or two of them for spans of 32 and 64 bytes).
 """
 
-import struct
 from functools import lru_cache
 from typing import Any
 
@@ -16,11 +15,36 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 
 BYTES = 128
-MARK = 0xC7
 
-LAYOUT = "<Q8B5I4Q5H5B3h3hHH"
-"""Address; type, rank, interleave, swizzle, hint, fill, kind, mark; extents less one; strides;
-boxes; steps; corners; channels and pixels of an im2col box."""
+FIELDS = {
+    "global_address": (0, 64),
+    "is_im2col": (64, 1),
+    "rank": (68, 3),
+    "elemtype": (71, 4),
+    "interleave_layout": (75, 2),
+    "swizzle_mode": (77, 2),
+    "fill_mode": (79, 1),
+    "rounds_to_tf32": (80, 1),
+    "global_stride": (96, 32),
+    "global_stride_high": (224, 4),
+    "global_dim": (256, 32),
+    "element_stride": (416, 3),
+    "box_dim": (440, 8),
+    "channels": (440, 8),
+    "pixels": (480, 10),
+}
+"""First bit and number of bits of a CUtensorMap's fields, named as PTX's tensormap.replace does; a
+dimension's field follows that of the one before. Rank, dimensions, boxes, steps, channels and
+pixels are less one; strides are in 16 bytes. Found by 5,533 maps that a driver for an H100 encoded
+(release 580; tests/validate/test_tensor_map_layout.py)."""
+
+_LOWER, _UPPER, _CORNER_BITS = 448, 464, (0, 16, 8, 5)
+"""First bits of an im2col box's corners, and bits of a number by the number of dimensions."""
+
+FORMATS = (*range(8), 9, 10, 8, 7, 8)
+"""`elemtype` by CUtensorMapDataType; the last two round to tf32 besides."""
+
+_FIRST_TF32 = 11
 
 TYPES = (
     *("u8", "u16", "u32", "s32", "u64", "s64", "f16", "f32", "f64", "bf16"),
@@ -43,6 +67,8 @@ CUtensorMapSwizzle."""
 _SPANS = (0, 32, 64, 128)
 
 TILED, IM2COL = 0, 1
+_MOST_DIMENSIONS, _LEAST_OF_IMAGES = 5, 3
+_ALIGNMENT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,44 +129,116 @@ class TensorMap:
 
     def encode(self) -> bytes:
         """Return the 128 bytes of the map."""
+        bits = Bits(0)
+        bits.put("global_address", self.address)
+        bits.put("is_im2col", self.kind)
+        bits.put("rank", self.rank - 1)
+        bits.put_type(self.element)
+        bits.put("interleave_layout", self.interleave)
+        bits.put("swizzle_mode", self.swizzle)
+        bits.put("fill_mode", self.fills_nan)
+        for axis, stride in enumerate(self.strides):
+            bits.put_stride(axis, stride)
+        for axis, (extent, step) in enumerate(zip(self.extents, self.steps, strict=True)):
+            bits.put("global_dim", extent - 1, axis)
+            bits.put("element_stride", step - 1, axis)
+        if self.kind == TILED:
+            for axis, count in enumerate(self.box):
+                bits.put("box_dim", count - 1, axis)
+        else:
+            bits.put("channels", self.channels - 1)
+            bits.put("pixels", self.pixels - 1)
+            width = _CORNER_BITS[self.rank - 2]
+            for axis, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+                bits.write(_LOWER + width * axis, width, low)
+                bits.write(_UPPER + width * axis, width, high)
+        return bits.value.to_bytes(BYTES, "little")
 
-        def padded(values: tuple[int, ...], count: int) -> tuple[int, ...]:
-            return (*values, *(0,) * (count - len(values)))
 
-        packed = struct.pack(
-            LAYOUT, self.address, self.element, self.rank, self.interleave, self.swizzle, 0,
-            int(self.fills_nan), self.kind, MARK,
-            *padded(tuple(n - 1 for n in self.extents), 5), *padded(self.strides, 4),
-            *padded(self.box, 5), *padded(self.steps, 5), *padded(self.lower, 3),
-            *padded(self.upper, 3), self.channels, self.pixels,
-        )  # fmt: skip
-        return packed.ljust(BYTES, b"\0")
+class Bits:
+    """The 1,024 bits of a map as an integer, and its fields by name and dimension."""
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def read(self, first: int, width: int) -> int:
+        """Return the field of `width` bits."""
+        return self.value >> first & (1 << width) - 1
+
+    def write(self, first: int, width: int, value: int) -> None:
+        """Replace the field of `width` bits by the low bits of the value."""
+        mask = (1 << width) - 1
+        self.value = self.value & ~(mask << first) | (value & mask) << first
+
+    def get(self, name: str, axis: int = 0) -> int:
+        """Return a field."""
+        first, width = FIELDS[name]
+        return self.read(first + axis * width, width)
+
+    def put(self, name: str, value: int, axis: int = 0) -> None:
+        """Replace a field."""
+        first, width = FIELDS[name]
+        self.write(first + axis * width, width, value)
+
+    def put_stride(self, axis: int, stride: int) -> None:
+        """Replace the stride of a dimension, in bytes."""
+        self.put("global_stride", stride >> 4, axis)
+        self.put("global_stride_high", stride >> 36, axis)
+
+    def stride(self, axis: int) -> int:
+        """Return the stride of a dimension, in bytes."""
+        return self.get("global_stride_high", axis) << 36 | self.get("global_stride", axis) << 4
+
+    def put_type(self, element: int) -> None:
+        """Replace the element's type, a CUtensorMapDataType."""
+        self.put("elemtype", FORMATS[element])
+        self.put("rounds_to_tf32", element >= _FIRST_TF32)
+
+    def element(self) -> int | None:
+        """Return the element's type, a CUtensorMapDataType, or None."""
+        found = self.get("elemtype")
+        if self.get("rounds_to_tf32"):
+            return FORMATS.index(found, _FIRST_TF32) if found in FORMATS[_FIRST_TF32:] else None
+        return FORMATS.index(found) if found in FORMATS else None
 
 
+@lru_cache(maxsize=256)
 def decode(data: bytes) -> TensorMap | None:
     """Decode 128 bytes; return None if they are no tensor map."""
-    fields = struct.unpack_from(LAYOUT, data)
-    address, element, rank, interleave, swizzle, _, fill, kind, mark = fields[:9]
-    if mark != MARK or not 1 <= rank <= 5 or element >= len(TYPES) or swizzle >= len(SWIZZLES):
+    bits = Bits(int.from_bytes(data, "little"))
+    rank, kind, element = bits.get("rank") + 1, bits.get("is_im2col"), bits.element()
+    address = bits.get("global_address")
+    if element is None or rank > _MOST_DIMENSIONS or address % _ALIGNMENT:
         return None
-    tail = fields[9:]
-    dimensions = max(rank - 2, 0) if kind == IM2COL else 0
+    if kind == IM2COL and rank < _LEAST_OF_IMAGES:
+        return None
+    dimensions = rank - 2 if kind == IM2COL else 0
+    width = _CORNER_BITS[dimensions]
+    axes = range(rank)
+    lower, upper = (
+        tuple(_signed(bits.read(first + width * axis, width), width) for axis in range(dimensions))
+        for first in (_LOWER, _UPPER)
+    )
     return TensorMap(
         address,
         kind,
         element,
-        tuple(n + 1 for n in tail[:rank]),
-        tail[5 : 5 + rank - 1],
-        tail[9 : 9 + rank],
-        tail[14 : 14 + rank],
-        swizzle,
-        bool(fill),
-        interleave,
-        tail[19 : 19 + dimensions],
-        tail[22 : 22 + dimensions],
-        tail[25],
-        tail[26],
+        tuple(bits.get("global_dim", axis) + 1 for axis in axes),
+        tuple(bits.stride(axis) for axis in range(rank - 1)),
+        (0,) * rank if dimensions else tuple(bits.get("box_dim", axis) + 1 for axis in axes),
+        tuple(bits.get("element_stride", axis) + 1 for axis in axes),
+        bits.get("swizzle_mode"),
+        bool(bits.get("fill_mode")),
+        bits.get("interleave_layout"),
+        lower,
+        upper,
+        bits.get("channels") + 1 if dimensions else 0,
+        bits.get("pixels") + 1 if dimensions else 0,
     )
+
+
+def _signed(value: int, width: int) -> int:
+    return value - (value >> width - 1 << width)
 
 
 Places = NDArray[np.int64]

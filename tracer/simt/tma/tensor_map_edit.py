@@ -1,12 +1,10 @@
 """`tensormap.replace` and `tensormap.cp_fenceproxy`: kernels that edit tensor maps."""
 
-import struct
-
 from ...ptx.kernel import Immediate, Instruction
 from ..decode.decoder import Decoder, StepTable
 from ..ops.lanes import LANES
 from ..warp.program import Group, Step
-from .tensor_map import BYTES, LAYOUT, MARK
+from .tensor_map import BYTES, Bits
 from .transfer import (
     Bytes,
     Lane,
@@ -22,22 +20,14 @@ from .transfer import (
 _TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12)
 """CUtensorMapDataType by PTX's number of an element type (PTX ISA 9.7.9.28)."""
 
-_PLACES = {
-    "global_address": 0,
-    "elemtype": 1,
-    "rank": 2,
-    "interleave_layout": 3,
-    "swizzle_mode": 4,
-    "fill_mode": 6,
-    "global_dim": 9,
-    "global_stride": 14,
-    "box_dim": 18,
-    "element_stride": 23,
-}
-"""The index of a field among the map's numbers; those of a dimension follow the first one's."""
-
-_MARK = 8
-_OF_DIMENSIONS = frozenset({"global_dim", "global_stride", "box_dim", "element_stride"})
+_EDITED = frozenset(
+    {
+        *("global_address", "elemtype", "rank", "interleave_layout", "swizzle_mode", "fill_mode"),
+        *("global_dim", "global_stride", "box_dim", "element_stride"),
+    }
+)
+_LESS_ONE = frozenset({"global_dim", "box_dim", "element_stride"})
+_OF_DIMENSIONS = _LESS_ONE | {"global_stride"}
 
 
 def _decode_edit(decoder: Decoder, instruction: Instruction) -> Step:
@@ -55,17 +45,17 @@ def _map_at(lane: Lane, site: Site, address: int, space: str) -> Bytes:
 
 
 def _replace(decoder: Decoder, instruction: Instruction) -> Step:
-    field = next((m for m in instruction.modifiers if m in _PLACES), "")
+    field = next((m for m in instruction.modifiers if m in _EDITED), "")
     if not field or "im2col" in instruction.modifiers:
         raise decoder.refuse("cutrace does not know this field of a tensor map")
     operands, guard = list(instruction.operands), decoder.guard()
     address, site = fetch_address(decoder, operands.pop(0)), site_of(decoder, instruction)
-    place = _PLACES[field]
+    axis = 0
     if field in _OF_DIMENSIONS:
         dimension = operands.pop(0)
         if not isinstance(dimension, Immediate):
             raise decoder.refuse("expected the number of a dimension")
-        place += dimension.bits
+        axis = dimension.bits
     kind = "u64" if instruction.modifiers[-1] == "b64" else "u32"
     value = decoder.fetch(operands[0], kind)
 
@@ -74,26 +64,24 @@ def _replace(decoder: Decoder, instruction: Instruction) -> Step:
         for lane in lanes_of(group, guard, [address(frame), value(frame)]):
             where, new = lane.values
             bytes_ = _map_at(lane, site, where, instruction.space)
-            numbers = list(struct.unpack_from(LAYOUT, bytes_.view.tobytes()))
-            numbers[place], numbers[_MARK] = _stored(lane, site, field, new), MARK
-            packed = struct.pack(LAYOUT, *numbers)
-            bytes_.view[: len(packed)] = list(packed)
+            bits = Bits(int.from_bytes(bytes_.view.tobytes(), "little"))
+            _put(bits, lane, site, field, axis, new)
+            bytes_.view[:] = list(bits.value.to_bytes(BYTES, "little"))
             bytes_.mark()
 
     return replace
 
 
-def _stored(lane: Lane, site: Site, field: str, value: int) -> int:
-    """Return the encoding of a field's value in a map."""
-    if field == "rank":
-        return value + 1
-    if field == "global_dim":
-        return value - 1 & 0xFFFF_FFFF
+def _put(bits: Bits, lane: Lane, site: Site, field: str, axis: int, value: int) -> None:
+    """Replace a field of a map by PTX's value for it: a rank is less one there, too."""
     if field == "elemtype":
         if value >= len(_TYPES):
             raise site.fault(lane, f"names element type {value}, which 9.0 does not have,", "map")
-        return _TYPES[value]
-    return value
+        bits.put_type(_TYPES[value])
+    elif field == "global_stride":
+        bits.put_stride(axis, value)
+    else:
+        bits.put(field, value - (field in _LESS_ONE), axis)
 
 
 def _copy(decoder: Decoder, instruction: Instruction) -> Step:
