@@ -1,6 +1,6 @@
 """The order of tests, which of the unit tests are slow, and what the assembler is asked in tests.
 
-What takes minutes to set up comes first, so that no core waits at the end. `scripts/test unit`
+What takes a minute by itself comes first, so that no core waits at the end. `scripts/test unit`
 leaves out what is slow: files whose tests take over 0.2 s of CPU each, on average.
 """
 
@@ -14,8 +14,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import settings
 
-FIRST = "test_counters.py"
-"""Compares a thousand launches with a chip; all of its tests read what one fixture records."""
+FIRST = ("test_counters.py", "test_variants.py")
+"""All tests of such a file read what one fixture records and analyzes."""
 
 EVERY_ARCHITECTURE = {
     *("test_device_code", "test_documents", "test_host_session", "test_machine_bounds"),
@@ -52,7 +52,7 @@ SLOW_FILES = {
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.path.name != FIRST)
+    items.sort(key=lambda item: item.path.name not in FIRST)
     for item in items:
         if is_slow(item.path):
             item.add_marker("slow")

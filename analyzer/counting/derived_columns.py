@@ -89,13 +89,13 @@ def with_zeros(counts: pl.DataFrame, names: Iterable[str]) -> pl.DataFrame:
 
 def sums_of_each(counts: pl.DataFrame, launches: int) -> Sequence[Mapping[str, int]]:
     """Return the sum of each raw counter per launch; LAUNCH_COLUMN has the launch's number."""
-    names = [name for name, kind in counts.schema.items() if kind == pl.Int64]
+    each = pl.col(pl.Int64).sum()
     if launches == 1:
-        return [{name: int(counts[name].sum()) for name in names}]
-    sums = counts.group_by(LAUNCH_COLUMN).agg(pl.col(names).sum())
+        return counts.select(each).rows(named=True)
+    sums = counts.group_by(LAUNCH_COLUMN).agg(each)
     numbers = sums.drop_in_place(LAUNCH_COLUMN).to_list()
     rows = dict(zip(numbers, sums.iter_rows(named=True), strict=True))
-    return [rows.get(number) or dict.fromkeys(names, 0) for number in range(launches)]
+    return [rows.get(number) or dict.fromkeys(sums.columns, 0) for number in range(launches)]
 
 
 COUNTED = (*Cache.counters, *Memory.counters)

@@ -131,7 +131,7 @@ def totals_of_each(raws: Sequence[Raw], definitions: Definitions) -> list[dict[s
     groups: dict[Hashable, list[int]] = {}
     for number, raw in enumerate(raws):
         unknown = raw.left_out.anywhere(), raw.left_out.scoped
-        key = raw.whole, unknown, tuple(raw.counts.schema.items()), tuple(raw.facts)
+        key = raw.whole, unknown, tuple(raw.counts.columns), tuple(raw.facts)
         groups.setdefault(key, []).append(number)
     for numbers in groups.values():
         rows = _totals_of_alike([raws[n] for n in numbers], definitions)

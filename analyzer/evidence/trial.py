@@ -109,7 +109,8 @@ class Trials:
         )
         if typed not in self._results:
             try:
-                (moved,) = suppose_launches([self.trace], read_changes(pad, align))
+                changes = read_changes(pad, align)
+                (moved,) = suppose_launches([self.trace], changes, usage=self.usage)
                 self._results[typed] = Trial(typed, self._count(moved))
             except CutraceError:
                 self._results[typed] = None

@@ -30,6 +30,8 @@ from .rows.lanes import unpack_masks
 from .rows.patterns import Patterns, read_patterns
 from .rows.sites import SPACE_SHIFT, Zones, cut_zones, element_bytes
 
+PLACE = ("space", "base", "pattern")
+"""The columns of ACCESSES on which the addresses of a row depend."""
 WIDEST = 16
 """The largest alignment that an access needs, in bytes."""
 
@@ -60,7 +62,7 @@ def read_usage(trace: LaunchTrace) -> Mapping[str, Usage]:
     elements, widths = _widths(trace)
     active, offsets = trace.patterns()
     many = max(1, len(active))
-    for batch in trace.access_batches():
+    for batch in trace.access_batches(("pc", *PLACE)):
         pc, pattern, zone = _columns(batch, zones)
         keys, times = np.unique((pc * many + pattern) * len(zones.names) + zone, return_counts=True)
         quotient, zone = np.divmod(keys, len(zones.names))
@@ -232,14 +234,20 @@ def suppose(trace: Trace, pad: Mapping[str, Wish] = {}, align: Mapping[str, Wish
 
 
 def suppose_launches(
-    launches: Sequence[LaunchTrace], changes: Changes, where: str = ""
+    launches: Sequence[LaunchTrace],
+    changes: Changes,
+    where: str = "",
+    usage: Mapping[str, Usage] | None = None,
 ) -> tuple[LaunchTrace, ...]:
-    """Return launches with these changes; `where` begins the message about an unknown array."""
+    """Return launches with these changes; `where` begins the message about an unknown array.
+
+    `usage` is that of the only launch, if it was read before.
+    """
     names = sorted({array.name for one in launches for array in one.launch.arrays})
     for name in sorted(changes.names() - {*names}):
         there = f"; there are {', '.join(names)}" if names else "; the trace has no arrays"
         raise CutraceError(f"{where}no array `{name}` to change{nearest(name, names)}{there}")
-    plans = [_plan(launch, changes) for launch in launches]
+    plans = [_plan(launch, changes, usage) for launch in launches]
     for name, wish in changes.pads.items():
         if not any(name in plan.rows for plan in plans):
             raise CutraceError(_no_rows(wish, plans))
@@ -258,9 +266,9 @@ class _Plan:
     lacking: tuple[str, ...]
 
 
-def _plan(trace: LaunchTrace, changes: Changes) -> _Plan:
+def _plan(trace: LaunchTrace, changes: Changes, usage: Mapping[str, Usage] | None) -> _Plan:
     own = {array.name: array for array in trace.launch.arrays}
-    used = read_usage(trace) if changes.names() & own.keys() else {}
+    used = (usage or read_usage(trace)) if changes.names() & own.keys() else {}
     pads = {n: p for n, p in changes.pads.items() if n in own and used[n].widest}
     row_lengths = {name: _find_row(pad, own[name], used[name]) for name, pad in pads.items()}
     rows = {
@@ -410,9 +418,11 @@ class MovedLaunch(LaunchTrace):
         return HeldPatterns(*self.patterns())
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
-        """Yield memory accesses with their new bases and patterns, all columns."""
+        """Yield memory accesses with their new bases and patterns, those columns among others."""
         next_pattern = len(self._recorded.active) + len(self._new_patterns.keys)
-        for batch in self.before.access_batches():
+        for batch in self.before.access_batches(
+            columns and tuple(dict.fromkeys((*columns, *PLACE)))
+        ):
             at = self._locate(batch)
             pattern = at.pattern.copy()
             keys = np.searchsorted(self._new_patterns.keys, self._keys(at))
@@ -432,7 +442,7 @@ class MovedLaunch(LaunchTrace):
         """Read all accesses once, and compute the patterns that they need."""
         keys: list[Ints] = [np.zeros(0, np.int64)]
         over: list[tuple[Ints, Ints]] = []
-        for batch in self.before.access_batches():
+        for batch in self.before.access_batches(PLACE):
             at = self._locate(batch)
             keys.append(sorted_unique(self._keys(at)))
             over.append((at.place[at.over], at.pattern[at.over]))

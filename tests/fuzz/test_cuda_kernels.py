@@ -8,7 +8,7 @@ from fuzz.cuda import found
 from fuzz.cuda.check import Found, How, check_kernels
 from fuzz.cuda.kernel import make_kernel
 
-FIXED, NEW, CHUNK = 100, 20, 20
+FIXED, NEW, CHUNK = 60, 10, 20
 UNITS = (
     *("cluster_sync", "peer(", "peer_load", "gate_wait", "copy_arrive", "bulk_copy", "group_sync"),
     *("copy_wait", "cas_16", "add_f16", "product_", "transpose", "wmma_f16", "sample_", "ways["),

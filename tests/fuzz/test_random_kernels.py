@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 
 
 @settings(
-    max_examples=60, derandomize=True, database=None,
+    max_examples=40, derandomize=True, database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )  # fmt: skip
 @given(programs())

@@ -10,7 +10,7 @@ from fuzz.storage import World, add_sessions, do_round, end, leftovers, start, w
 
 from cutrace.base import claim
 
-ROUNDS = 12
+ROUNDS, FORKING = 8, 4
 
 pytestmark = pytest.mark.skipif(not claim.LOCKS, reason="files are not locked here")
 
@@ -27,7 +27,9 @@ def test_rounds_of_sessions_that_fork(tmp_path: Path) -> None:
     with world_in(tmp_path / "world") as world:
         add_sessions(world)
         kinds = ("session", "session", "ask")
-        assert [problem for seed in range(6) for problem in do_round(world, seed, kinds)] == []
+        assert [
+            problem for seed in range(FORKING) for problem in do_round(world, seed, kinds)
+        ] == []
         assert leftovers(world) == []
 
 

@@ -16,7 +16,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -77,7 +77,7 @@ ANY_WIDTH = frozenset({"texture load"})
 """Classes whose SASS does not say how wide a lane's access is."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Launched:
     """One launch: what the chip counted and ran, and the profile that cutrace makes of it.
 
@@ -93,7 +93,7 @@ class Launched:
     ptx: Mapping[str, Widths]
     by_ptx: Mapping[str, float | int | None]
 
-    @property
+    @cached_property
     def machine(self) -> Mapping[str, Widths]:
         """The warp instructions that the chip ran, by class and width."""
         found: dict[str, Counter[int]] = {}
@@ -305,6 +305,7 @@ EXPLAINED = (
 )
 
 
+@cache
 def classes(metric: str) -> tuple[str, ...] | None:
     """What accesses a metric counts; none for facts of the launch.
 

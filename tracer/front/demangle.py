@@ -6,6 +6,7 @@ name: `const float *@`, `float (*@)[16]`.
 """
 
 import re
+from functools import lru_cache
 
 from ...base.dataclass import dataclass
 
@@ -48,6 +49,7 @@ class _Unread(Exception):
     """The name uses grammar outside the supported subset."""
 
 
+@lru_cache(1 << 12)
 def demangle(mangled: str) -> Demangled | None:
     """Demangle a PTX name; return None for one that is not mangled or not supported.
 
