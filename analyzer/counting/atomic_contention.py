@@ -44,7 +44,8 @@ class AtomicContention:
     `real` counts turns of floating-point adds, `integer` those of all other atomics. `sectors`
     counts the turns of all sectors, `slice` those at the busiest L2 slice. For compare-and-swap and
     exchange in spin loops, `rivals` is the number of lanes that contend for the most tried address,
-    and `tries` the number of their attempts; `attempts` counts the turns of all sectors in them.
+    and `tries` the number of their attempts; `attempts` counts the turns of all sectors in them,
+    `attempted` their lanes, and `beside` the lanes that contend for words of that address's slice.
     `compared` are those of `sectors` that compare.
     """
 
@@ -56,6 +57,8 @@ class AtomicContention:
     tries: int = 0
     compared: int = 0
     attempts: int = 0
+    attempted: int = 0
+    beside: int = 0
 
 
 def count_contention(trace: LaunchTrace) -> AtomicContention:
@@ -108,8 +111,9 @@ def count_contention(trace: LaunchTrace) -> AtomicContention:
     scale = chunk / -(-chunk // every) if chunk else 1.0  # ratio of all chunks to the counted ones
     sectors, slice_ = int(tallies["slices"].times.sum()), peaks["slices"]
     in_slices = round(sectors * scale), round(slice_ * scale)
-    counted = round(compared * scale), attempts
-    return AtomicContention(peaks["integer"], peaks["real"], *in_slices, *rivals.most(), *counted)
+    counted = round(compared * scale), attempts, rivals.attempted
+    peak, most = (peaks["integer"], peaks["real"]), rivals.most()
+    return AtomicContention(*peak, *in_slices, *most, *counted, rivals.beside())
 
 
 def _spin_kinds(trace: LaunchTrace) -> Ints:
@@ -152,7 +156,7 @@ class _Rivals:
     """Lanes that contend per address in spin loops, and the exchange attempts per address."""
 
     def __init__(self) -> None:
-        self.pairs, self.tried = list[Ints](), _AddressCounts()
+        self.pairs, self.tried, self.attempted = list[Ints](), _AddressCounts(), 0
 
     def add(
         self, addresses: Ints, active: Bools, who: Ints, serial: Bools, exchanges: Bools
@@ -161,6 +165,7 @@ class _Rivals:
         turn.
         """
         row, lane = np.nonzero(active)
+        self.attempted += len(row)
         lanes = np.where(serial[row], lane, 0) + (who[row] << LANE)
         pairs = np.stack((addresses[row, lane], lanes), axis=1)
         self.pairs.append(np.unique(pairs, axis=0))
@@ -181,6 +186,13 @@ class _Rivals:
         most = int(self.tried.times.argmax())
         rivals = int(np.count_nonzero(self.once() == self.tried.places[most]))
         return rivals, int(self.tried.times[most])
+
+    def beside(self) -> int:
+        """Return the lanes that contend for words of the most tried address's slice."""
+        if not len(self.tried.places):
+            return 0
+        most = self.tried.places[self.tried.times.argmax()]
+        return int(np.count_nonzero(self.once() >> TOGETHER == most >> TOGETHER))
 
 
 class _AddressCounts:

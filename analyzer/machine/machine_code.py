@@ -6,7 +6,8 @@ unrolled loop has blocks with several copies of its instructions: the block with
 as many iterations as it can, the others the remainder.
 
 Assumptions: each of two equal copies ran half of the time, and subroutines inside a function, for
-rare operands, never run.
+rare operands, never run. Only divisions of 64-bit integers call one each time, which then runs
+from start to end.
 
 A launch issued at least the executions of each PTX basic block, which are known, times the fewest
 machine instructions per execution. The machine has one instruction for two of the PTX in many
@@ -26,7 +27,7 @@ mad.lo.s32, prmt.b32, fma.rn.f64, tanh.approx.f32).
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import lru_cache
 from itertools import pairwise
@@ -47,9 +48,9 @@ History = Sequence[tuple[int, int]]
 BRANCH, CALLS, INDIRECT, LEAVES = 0x147, (0x143, 0x144), (0x149, 0x14A), (0x14D, 0x150)
 """Operations: BRA; CALL; BRX, JMX; EXIT, RET."""
 FIXED = frozenset({
-    *(0x11D, 0x185, 0x186, 0x187, 0x188, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, BRANCH),
+    *(0x11D, 0x185, 0x186, 0x187, 0x188, 0x18A, 0x18B, 0x18C, 0x18D, 0x18E, BRANCH, *CALLS),
 })  # fmt: skip
-"""Operations that stay in their block: barriers, stores, atomics and branches."""
+"""Operations that stay in their block: barriers, stores, atomics, branches and calls."""
 KEPT = FIXED - {BRANCH}
 LOADS = frozenset({0x180, 0x181, 0x183, 0x184})
 """LD, LDG, LDL, LDS."""
@@ -89,7 +90,8 @@ class Loop:
 @dataclass(frozen=True, slots=True)
 class MachineCode:
     """A function: `outer` is its whole code, which runs once; `depths` is the loop depth of each
-    block, `called` are the blocks of functions of the PTX that it calls.
+    block, `called` are the blocks of functions of the PTX that it calls, `callers` the blocks that
+    call each block of the assembler's own routines.
 
     `places` maps each pc and operation to its blocks, with the copies of the pc in each, for pcs
     that became a few instructions.
@@ -101,13 +103,17 @@ class MachineCode:
     depths: Sequence[int]
     places: Mapping[tuple[int, int], Mapping[int, int]]
     called: frozenset[int] = frozenset()
+    callers: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
 
 @lru_cache(maxsize=64)
-def read_machine_code(text: str, calls: frozenset[int] = frozenset()) -> MachineCode | None:
+def read_machine_code(
+    text: str, calls: frozenset[int] = frozenset(), routines: frozenset[int] = frozenset()
+) -> MachineCode | None:
     """Parse a schedule; None if there is none, or if a jump has unknown targets.
 
-    `calls` are the pcs of calls in the PTX, whose functions run; others are the assembler's own.
+    `calls` are the pcs of calls in the PTX, whose functions run, `routines` those of instructions
+    that always call a routine of the assembler; what others call is for rare operands.
     """
     schedule = unpack_schedule(text)
     if not schedule or any(each.operation in INDIRECT for each in schedule):
@@ -117,31 +123,41 @@ def read_machine_code(text: str, calls: frozenset[int] = frozenset()) -> Machine
     number = {start: place for place, start in enumerate(starts)}
     own = _reachable(schedule, edges, number, frozenset())
     runs = _reachable(schedule, edges, number, calls)
+    callers = _callers(schedule, edges, number, runs, routines)
     runs -= _polls(schedule, edges)
-    blocks = [_block(schedule, *edge, place in runs, calls) for place, edge in enumerate(edges)]
+    issued = {*runs, *callers}
+    every = calls | routines
+    blocks = [_block(schedule, *edge, place in issued, every) for place, edge in enumerate(edges)]
     loops = _loops(schedule, blocks, number)
     depths = [0] * len(blocks)
     for loop in _inside(loops):
         for place in range(loop.first, loop.last + 1):
             depths[place] += 1
-    places = _places(schedule, blocks)
-    return MachineCode(schedule, blocks, loops, depths, places, frozenset(runs - own))
+    places = _places(schedule, blocks, callers)
+    called = frozenset(runs - own)
+    return MachineCode(schedule, blocks, loops, depths, places, called, callers)
 
 
 def code_for(
-    launch: Launch, capability: tuple[int, int], calls: frozenset[int] = frozenset()
+    launch: Launch,
+    capability: tuple[int, int],
+    calls: frozenset[int] = frozenset(),
+    routines: frozenset[int] = frozenset(),
 ) -> MachineCode | None:
     """Return a launch's machine code for a device of a capability; None if the trace has none."""
-    return _code_of(launch, launch.assembled_for(capability), calls)
+    return _code_of(launch, launch.assembled_for(capability), calls, routines)
 
 
 def _code_of(
-    launch: Launch, resources: Resources | None, calls: frozenset[int] = frozenset()
+    launch: Launch,
+    resources: Resources | None,
+    calls: frozenset[int] = frozenset(),
+    routines: frozenset[int] = frozenset(),
 ) -> MachineCode | None:
     if resources is None:
         return None
     try:
-        return read_machine_code(resources.schedule, calls)
+        return read_machine_code(resources.schedule, calls, routines)
     except ValueError as problem:
         message = f"{launch.kernel}, resources of {resources.arch}: {problem}"
         raise CutraceError(message) from problem
@@ -168,9 +184,10 @@ def _reachable(
     edges: Sequence[tuple[int, int]],
     number: Mapping[int, int],
     calls: frozenset[int],
+    first: int = 0,
 ) -> set[int]:
-    """Return the blocks that are reached without a call other than `calls`."""
-    reachable, waiting = set[int](), [0]
+    """Return the blocks that are reached from one without a call other than `calls`."""
+    reachable, waiting = set[int](), [first]
     while waiting:
         place = waiting.pop()
         if place in reachable or place >= len(edges):
@@ -183,6 +200,24 @@ def _reachable(
         if last.guarded or last.operation not in (BRANCH, *LEAVES):
             waiting.append(place + 1)
     return reachable
+
+
+def _callers(
+    schedule: Sequence[Scheduled],
+    edges: Sequence[tuple[int, int]],
+    number: Mapping[int, int],
+    runs: Collection[int],
+    routines: frozenset[int],
+) -> Mapping[int, Sequence[int]]:
+    """Return the blocks that call each block of the routines of these pcs."""
+    callers = defaultdict[int, list[int]](list)
+    for place in runs if routines else ():
+        last = schedule[edges[place][1] - 1]
+        if last.operation in CALLS and last.pc in routines and last.target in number:
+            routine = _reachable(schedule, edges, number, frozenset(), number[last.target])
+            for each in routine.difference(runs):
+                callers[each].append(place)
+    return callers
 
 
 def _polls(schedule: Sequence[Scheduled], edges: Sequence[tuple[int, int]]) -> set[int]:
@@ -208,17 +243,19 @@ def _block(
 
 
 def _places(
-    schedule: Sequence[Scheduled], blocks: Sequence[MachineBlock]
+    schedule: Sequence[Scheduled], blocks: Sequence[MachineBlock], routines: Container[int]
 ) -> Mapping[tuple[int, int], Mapping[int, int]]:
     """Return the blocks of each pc and operation.
 
-    Counters of unrolled loops are left out: they run once per several iterations.
+    Counters of unrolled loops are left out: they run once per several iterations. So are the
+    blocks of routines, which belong to no pc.
     """
     sites = defaultdict[tuple[int, int], dict[int, int]](dict)
     left_out = set[tuple[int, int]]()
     for place, block in enumerate(blocks):
         block_counts = defaultdict[int, Counter[int]](Counter)
-        for each in schedule[block.start : block.end] if block.operations else ():
+        is_own = block.operations and place not in routines
+        for each in schedule[block.start : block.end] if is_own else ():
             if each.operation in MEETINGS:
                 continue
             if not each.guarded or each.operation == BRANCH:
@@ -284,6 +321,8 @@ def count_runs(
     called = {place: times.get(place, 0.0) for place in code.called}
     _settle(code.outer, 1.0, times)
     times |= called
+    for place, callers in code.callers.items():
+        times[place] = sum(times.get(each, 0.0) for each in callers)
     return times, {place: entered for place, (_, entered) in medians.items()}
 
 

@@ -90,6 +90,7 @@ class Step:
     streams. After an instruction that `branches`, the next block starts one latency later. A load
     may not pass a store to its `space` (empty: any; `read-only`: none) unless their address is
     another offset of the same register. A fence that `is_local` orders a block's accesses alone.
+    An access to shared memory delays the warp's next one by `queue` cycles.
     """
 
     pc: int
@@ -103,6 +104,7 @@ class Step:
     branches: bool = False
     space: str = ""
     is_local: bool = False
+    queue: float = 0.0
 
     def may_meet(self, store: "Step") -> bool:
         """Return whether a store may alias this load, as far as the assembler can tell."""
@@ -291,13 +293,15 @@ def runs_in_machine_code(
     measured: Measured,
     units: Asynchronous | None = None,
     calls: frozenset[int] = frozenset(),
+    routines: frozenset[int] = frozenset(),
 ) -> Callable[[Sequence[tuple[int, int]]], Chain] | None:
     """Return a function that runs a history in machine code; None if the trace has no such code.
 
     `code` are the steps of each basic block of the PTX, `units` what the launch asks of
-    asynchronous units, `calls` the pcs of its calls. Raises `CutraceError` for a damaged schedule.
+    asynchronous units, `calls` the pcs of its calls, `routines` those of instructions that call the
+    assembler's routines. Raises `CutraceError` for a damaged schedule.
     """
-    machine = code_for(launch, device.capability, calls)
+    machine = code_for(launch, device.capability, calls, routines)
     if machine is None:
         return None
     steps = {step.pc: step for block in code.values() for step in block}
@@ -340,6 +344,8 @@ MOST_RUN = 60_000
 """Instructions after which one iteration of a loop stands for all."""
 BOARDS = 6
 """Scoreboards per warp."""
+SHARED = frozenset({0x184, 0x188})
+"""LDS, STS."""
 Latency = Callable[[int, int], tuple[float, str]]
 """Maps an operation and a pc that set a scoreboard to cycles and the reader's stall reason."""
 
@@ -363,6 +369,7 @@ class MachineWarp:
         default_factory=lambda: [(0.0, "")] * BOARDS, init=False
     )
     copied: tuple[float, str] = field(default=(0.0, ""), init=False)
+    shared_free: float = field(default=0.0, init=False)
     in_flight: InFlight = field(default_factory=lambda: InFlight(Asynchronous()), init=False)
     ran: int = field(default=0, init=False)
     next: int = field(default=0, init=False)
@@ -436,6 +443,7 @@ class MachineWarp:
             # Results that are in flight move with the clock, so the remaining stalls stay the same.
             more = self.chain.stretch(before, factor)
             self.scoreboard = [(when + more, why) for when, why in self.scoreboard]
+            self.shared_free += more
             self.in_flight.shift(more)
 
     def block(self, place: int) -> None:
@@ -451,8 +459,10 @@ class MachineWarp:
                 if each.waits >> board & 1:
                     when, why = self.scoreboard[board]
                     self._stall(when - self.chain.cycles, why, at)
+            queued = self._queue(at) if each.operation in SHARED else 0.0
             if each.sets != NO_SCOREBOARD or each.operation == COPY:
                 cycles, why = self.latency(each.operation, each.pc)
+                cycles += queued
                 finish = self.chain.cycles + cycles, why
                 if each.operation == SYNCS and self.in_flight.facts.load_cycles:
                     arrival = self.in_flight.await_copy(self.chain.cycles)
@@ -472,6 +482,13 @@ class MachineWarp:
             if each.operation != EXIT:
                 self.chain.cycles += 1
                 self._stall(each.stall - 1, "pipe", at)
+
+    def _queue(self, at: int) -> float:
+        """Return how long an access to shared memory waits for the warp's last one."""
+        step = self.steps.get(self.code.schedule[at].pc)
+        begin = max(self.shared_free, self.chain.cycles)
+        self.shared_free = begin + (step.queue if step else 0.0)
+        return begin - self.chain.cycles
 
     def _asynchronous(self, at: int) -> None:
         """Start or await work of the tensor pipe, or of a copy."""

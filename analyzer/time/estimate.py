@@ -20,6 +20,7 @@ determine cache hits, so the launch is estimated twice, with every load a hit an
 miss. Both ends are widened by the confidence interval of the sample.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import field, replace
@@ -41,8 +42,8 @@ from .asynchronous import GMMA, read_asynchronous
 from .chain import Chain, Step, read_operands, run_chain, runs_in_machine_code
 from .first_touches import Touches
 from .host_memory import HostTraffic, host_times
-from .polls import drop_polls, find_polls
-from .sample_warps import Ran
+from .polls import Lock, drop_polls, find_locks, find_polls, insists
+from .sample_warps import Histories, Ran
 from .units import (
     LOADS,
     SECTOR,
@@ -57,10 +58,16 @@ from .units import (
     unit_times,
 )
 
+WIDE_DIVISION = re.compile(r"(?:div|rem)\.[us]64")
 PRINTS = "vprintf"
 """Function that a printing kernel calls."""
 EARLY = 1.5
 """Loads of a poll: what others wrote comes halfway through one of them, on average."""
+CONFLICT = 2.0
+"""Cycles that each further pass over the banks delays a warp. Passes of several warps overlap, one
+a cycle: on an H100 a warp alone took 161 cycles for a load and a store of 32 passes each, and eight
+warps 33 for each access (tests/validate/time/h100_kinds.csv, bank_rows).
+"""
 MEET = 3
 """Exponent p of the p-norm that combines times."""
 LATENCY, BLOCKS = "latency", "launching blocks"
@@ -102,6 +109,7 @@ QUEUE_OF = {
     **{"PCIe": "memory", "PCIe, stores": "memory"},
     **{"issue slots": "issue slots", "ADU pipe": "", BLOCKS: ""},
     **{"atomics": "atomics", "atomics of a slice": "atomics", "atomics tried again": "atomics"},
+    "locks": "atomics",
     AT_ONE_ADDRESS: "atomics",
 }
 """Unit to the stall reason of warps that queue for it (empty: none of a warp's own); other units
@@ -233,7 +241,9 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     """Estimate a launch from the execution of its sampled warps."""
     ns = 1000 / request.mhz
     sums = request.sums
+    locks = find_locks(request.instructions, request.launch.waiting)
     polls = find_polls(request.instructions, request.launch.waiting)
+    polls = {**polls, **{block: True for lock in locks for block in lock.blocks}}
     if polls:
         histories = [(tuple(drop_polls(each, polls)), many) for each, many in ran.histories]
         ran = replace(ran, histories=histories)
@@ -245,8 +255,8 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
         min(request.launch.blocks, request.resident * request.device.chip.sms),
         *(request.device.chip.sms, measured, request.mhz),
     )
-    calls = _calls(request.instructions)
-    run = runs_in_machine_code(request.launch, request.device, code, measured, units, calls)
+    called = _calls(request.instructions), _divisions(request.instructions)
+    run = runs_in_machine_code(request.launch, request.device, code, measured, units, *called)
     run = run or partial(run_chain, code=code)
     chains = [(run(history), weight) for history, weight in ran.histories]
     whole = sum(weight for _, weight in chains) or 1
@@ -259,6 +269,11 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     products = of_warp * rounds * units.product_cycles if units else 0.0
     work = _work(request, sums, ran, _issued(chains, ran, code), products)
     work = replace(work, polls=polls, spilled_sectors=_spilled(request, work.issued))
+    if insists(request.instructions, request.launch.waiting):
+        work = replace(work, insists=True)
+    if locks:
+        held = max(_held(lock, ran.histories, chains) for lock in locks)
+        work = replace(work, held_ns=(held + measured.l2_cycles(request.mhz)) * ns)
     parts = [latency, *unit_times(work, measured), *host_times(request.host, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
     met = combine(parts)
@@ -274,6 +289,15 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     full = busy_ns(work, parts, measured, sms).items()
     busy = {name: min(each / took, 1.0) for name, each in full}
     return Estimate(took, request.mhz, tuple(parts), stalls, at, busy)
+
+
+def _held(lock: Lock, histories: Histories, chains: Sequence[tuple[Chain, int]]) -> float:
+    """Return the cycles for which a warp holds a lock each time, on average."""
+    cycles, times = 0.0, 0
+    for (history, weight), (chain, _) in zip(histories, chains, strict=True):
+        times += weight * sum(many for block, many in history if block == lock.release)
+        cycles += weight * sum(took for (pc, _), took in chain.at.items() if pc in lock.section)
+    return cycles / times if times else 0.0
 
 
 def _with_queue(
@@ -331,6 +355,13 @@ def _spilled(request: EstimateInput, issued: Mapping[int, float]) -> float:
 def _calls(instructions: pa.Table) -> frozenset[int]:
     rows = rows_of(instructions, "pc", "opcode")
     return frozenset(row["pc"] for row in rows if row["opcode"] == "call")
+
+
+@cached_by_identity
+def _divisions(instructions: pa.Table) -> frozenset[int]:
+    """Return the pcs of divisions for which ptxas calls a routine each time: of 64-bit integers."""
+    rows = rows_of(instructions, "pc", "mnemonic")
+    return frozenset(row["pc"] for row in rows if WIDE_DIVISION.fullmatch(row["mnemonic"]))
 
 
 def _issued(
@@ -425,9 +456,11 @@ def _step(
     if access in ("load", "atomic") and operands.writes:
         latency, stall = _memory(pc, row, served, measured, mhz)
         loads, space = stall in ("l1", "l2", "dram", "shared"), _aliases(row)
-        return Step(pc, operands, latency, 1, stall, loads, space=space)
+        queue = _conflict_cycles(served.counts.get(pc, {}), "shared_load")
+        return Step(pc, operands, latency, 1, stall, loads, space=space, queue=queue)
     if access:
-        return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row))
+        queue = _conflict_cycles(served.counts.get(pc, {}), "shared_store")
+        return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row), queue=queue)
     if kind == "control":
         branches = bool(operands.reads)
         return Step(pc, operands, measured.branch_cycles * branches, 1, "", branches=branches)
@@ -447,7 +480,7 @@ def _memory(
     """Return the cycles of a load or an atomic with a result, and its reader's stall reason."""
     counted = served.counts.get(pc, {})
     if counted.get("shared_load_requests") or counted.get("shared_atomic_requests"):
-        passes = _beyond_one(counted, "shared_load_passes", "shared_load_requests")
+        passes = _conflict_cycles(counted, "shared_load")
         return measured.at("chase", "chase_shared") + passes, "shared"
     if counted.get("const_load_requests"):
         replays = _beyond_one(counted, "const_load_passes", "const_load_requests")
@@ -465,6 +498,11 @@ def _memory(
     passes = served.passes.get(pc, 1.0) - 1
     stall = "dram" if farther > 0.3 else "l2" if far > 0.3 else "l1"
     return latency + passes, stall
+
+
+def _conflict_cycles(row: Mapping[str, int], access: str) -> float:
+    """Return the cycles by which conflicts delay a warp's access to shared memory."""
+    return CONFLICT * _beyond_one(row, f"{access}_passes", f"{access}_requests")
 
 
 def _beyond_one(row: Mapping[str, int], over: str, under: str) -> float:

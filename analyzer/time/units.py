@@ -140,7 +140,8 @@ class Work:
     statistics. `issued` is machine instructions by operation per PTX instruction, if known. The
     chip holds `at_once` blocks. `products` are the cycles of the tensor pipe that are part of the
     latency already, `polls` the basic blocks of polls, which no other warp waits for.
-    `spilled_sectors` are those of registers that went past L1.
+    `spilled_sectors` are those of registers that went past L1. A lane `insists` on its exchanges
+    until they succeed. A lock is held for `held_ns` each time; 0: there is none.
     """
 
     sums: Mapping[int, Counts]
@@ -156,6 +157,8 @@ class Work:
     products: float = 0.0
     polls: Container[int] = ()
     spilled_sectors: float = 0.0
+    insists: bool = False
+    held_ns: float = 0.0
 
     def load_stores(self) -> LoadStore:
         """The work of the load-store units."""
@@ -195,6 +198,8 @@ def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
     >>> import numpy as np
     >>> sm_share(np.array([4, 1, 1, 1, 1]), 5, 2, 1)
     0.5
+    >>> sm_share(np.array([3, 2, 3, 2]), 4, 2, 2)  # two places an SM: the first blocks part
+    0.6
     """
     equal = -(-blocks // sms) / blocks
     if len(sizes) != blocks or blocks > ROUNDS * sms * resident or not sizes.any():
@@ -202,12 +207,13 @@ def sm_share(sizes: Ints, blocks: int, sms: int, resident: int) -> float:
     if sizes.min() == sizes.max():
         return equal
     loads = [0] * sms
-    # A heap of (finish time, SM), one entry per place: the next block takes the first free place.
-    free = [(0, place % sms) for place in range(sms * resident)]
+    # A heap of (finish time, place): the next block takes the first free place. Places of one SM
+    # are `sms` apart, so that the first blocks go to all SMs in turn.
+    free = [(0, place) for place in range(sms * resident)]
     for size in sizes.tolist():
-        ends, sm = heappop(free)
-        loads[sm] += size
-        heappush(free, (ends + size, sm))
+        ends, place = heappop(free)
+        loads[place % sms] += size
+        heappush(free, (ends + size, place))
     return max(loads) / int(sizes.sum())
 
 
@@ -225,7 +231,8 @@ def _times(work: Work, measured: Measured) -> Iterator[Part]:
     yield from (Part(b.resource, b.ns) for b in work.bounds if b.resource == AT_ONE_ADDRESS)
     yield Part("atomics of a slice", work.contention.slice * measured.turn_ns)
     yield Part("atomics", _atomic_turns(work, measured) * measured.atomic_sector_ns)
-    yield Part("atomics tried again", _tries(work) * measured.turn_ns)
+    yield Part("atomics tried again", _tries_ns(work, measured))
+    yield Part("locks", _locks_ns(work, measured))
     yield Part("launching blocks", work.launch.blocks * measured.block_ns(work.mhz))
 
 
@@ -265,35 +272,52 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
 
 
 def _atomic_turns(work: Work, measured: Measured) -> float:
-    """Return the turns of all sectors; one that compares takes longer. In spin loops there are as
-    many more than in the trace as at the most contended address.
-    """
+    """Return the turns of all sectors; one that compares takes longer."""
     counted, longer = work.contention, measured.compared_turns
-    more = _tries(work) / counted.tries if counted.tries else 1.0
-    return counted.sectors + counted.compared * (longer - 1) + counted.attempts * more * longer
+    attempts = 0 if work.held_ns or _tries_again(work) else counted.attempts
+    return counted.sectors + counted.compared * (longer - 1) + attempts * longer
 
 
-def _tries(work: Work) -> float:
-    """Return the attempts to exchange the most contended address, over the chip.
+def _tries_again(work: Work) -> bool:
+    """Return whether nearly every lane tries again, unlike in a search for the maximum."""
+    return work.insists and work.contention.tries >= AGAIN * work.contention.rivals
 
-    If few lanes retry, as in a search for the maximum, these are the attempts in the trace.
+
+def _tries_ns(work: Work, measured: Measured) -> float:
+    """Return the time of all attempts to exchange the words of the most contended slice."""
+    counted = work.contention
+    if work.held_ns or not counted.tries:
+        return 0.0
+    if not _tries_again(work):
+        return counted.tries * counted.beside / counted.rivals * measured.turn_ns
+    tries = measured.tries(counted.rivals)
+    if counted.beside > counted.rivals:
+        # others' turns come between two attempts: those that are in flight at once try in turn
+        width = counted.rivals * min(1.0, work.at_once / work.launch.blocks)
+        tries = min(tries, tries_in_turn(counted.rivals, width))
+    # lanes of a warp at different words of a sector take one turn
+    return counted.beside * tries * counted.attempts / counted.attempted * measured.turn_ns
+
+
+def tries_in_turn(rivals: float, width: float) -> float:
+    """Return the attempts of each lane until all have exchanged one word, `width` at a time.
+
+    One lane succeeds while all others in flight fail; towards the end fewer are in flight.
+
+    >>> tries_in_turn(32, 32)  # a warp: (32 + 31 + ... + 1) / 32 are 16.5
+    16.0
     """
-    rivals, tries = work.contention.rivals, work.contention.tries
-    if tries < AGAIN * rivals:
-        return tries
-    return tries_of_all(rivals, min(float(rivals), rivals * work.at_once / work.launch.blocks))
+    return width - width**2 / rivals / 2
 
 
-def tries_of_all(rivals: float, width: float) -> float:
-    """Return the attempts until each lane has exchanged one word, `width` lanes at a time.
+def _locks_ns(work: Work, measured: Measured) -> float:
+    """Return the time in which all lanes that want the most contended lock hold it.
 
-    One lane succeeds while all others in flight fail; towards the end fewer are in flight. An H200
-    took 0.25 to 2.4 times as many (tests/validate/time/h200_retries.csv).
-
-    >>> tries_of_all(32, 32)  # a warp: 32 + 31 + ... + 1 are 528
-    512.0
+    The next one's attempt waits for those of all others at its slice, half of them on average.
     """
-    return rivals * width - width**2 / 2
+    counted = work.contention
+    waiting = counted.beside * min(1.0, work.at_once / work.launch.blocks) / 2
+    return counted.rivals * (work.held_ns + waiting * measured.turn_ns) if work.held_ns else 0.0
 
 
 def _names(work: Work, endings: str | tuple[str, ...]) -> list[str]:
@@ -420,7 +444,7 @@ UNIT = {
     **{"L1 and shared memory": "L1", "texture units": "L1", "atomics": "L2"},
     **{"L2": "", "DRAM": "", "launching blocks": "", "latency": "", "PCIe": "", "PCIe, stores": ""},
     **{AT_ONE_ADDRESS: "slice", "atomics of a slice": "slice"},
-    "atomics tried again": "slice",
+    **{"atomics tried again": "slice", "locks": ""},
 }
 """Part to the unit that it keeps busy; default: the SM."""
 PROFILED = {"L1": "l1tex", "SM": "sm", "L2": "lts", "DRAM": "dram"}

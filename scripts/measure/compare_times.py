@@ -31,6 +31,7 @@ from cutrace.analyzer.counting.atomic_contention import count_contention
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time.estimate import Estimate, EstimateInput, estimate, sums_of_one
+from cutrace.analyzer.time.host_memory import find_host_traffic
 from cutrace.analyzer.time.sample_warps import sample_warps
 from cutrace.analyzer.time.units import PROFILED
 from cutrace.base.errors import CutraceError
@@ -101,8 +102,10 @@ def at_clock(device: str, profile: LaunchProfile, launch: LaunchTrace, mhz: floa
     assert measured
     sums, instructions = sums_of_one(profile.raw.counts), launch.instructions()
     turns = partial(count_contention, launch)
+    host = find_host_traffic(profile.raw.counts, launch.launch)
     asked = EstimateInput(
-        sums, instructions, profile.bounds, launch.launch, int(resident or 1), known, mhz, turns
+        *(sums, instructions, profile.bounds, launch.launch, int(resident or 1), known, mhz),
+        *(turns, host),
     )
     return estimate(asked, sample_warps(launch), measured)
 

@@ -205,6 +205,10 @@ class Measured:
         )
         return compare / add
 
+    def tries(self, rivals: float) -> float:
+        """Return the attempts of each of so many lanes until all have exchanged one word."""
+        return self._between_sizes("retries", "lanes", rivals)
+
     def sector_ns(self, name: str) -> float:
         """Return the time of a sector of L2 in random order: `gather`, or `scatter`: stored in
         part.

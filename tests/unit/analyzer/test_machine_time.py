@@ -12,13 +12,14 @@ from cutrace.analyzer.machine.machine_code import (
     pipe_cycles,
     read_machine_code,
 )
-from cutrace.analyzer.time.chain import MachineWarp
+from cutrace.analyzer.time.chain import MachineWarp, Operands, Step
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule
 
 LOAD, ADD, LOGIC, BRANCH, EXIT, BARRIER = 0x181, 0x021, 0x012, 0x147, 0x14D, 0x11D
 COUNTER = 0x010
+CALL, RETURN, LOAD_SHARED, STORE_SHARED = 0x144, 0x150, 0x184, 0x188
 LATENCY, TAKEN = 30.0, 7.0
 
 
@@ -152,6 +153,41 @@ def test_a_loop_runs_as_often_as_the_branch_at_its_head_though_other_code_moved_
     history = [(0, 1), *[(1, 1), (2, 1), (3, 1)] * 64, (4, 1)]
     times, _ = count_runs(code, history, {pc: pc for pc in range(5)})
     assert times == {0: 1, 1: 64, 2: 64, 3: 64, 4: 1}
+
+
+def test_a_routine_of_each_division_runs_as_often_as_it_is_called() -> None:
+    """Once for each of 16 divisions, here from two blocks; without `routines` it never does."""
+    code = [
+        *(one(0, ADD, 4), one(1, CALL, 4, target=5)),
+        *(one(2, CALL, 4, target=5), one(3, BRANCH, 5, target=1), one(4, EXIT, 5)),
+        *(one(9, LOGIC, 6), one(9, RETURN, 5)),
+    ]
+    history = [(0, 1), *[(1, 1), (2, 1), (3, 1)] * 8, (4, 1)]
+    block_of = {pc: pc for pc in range(5)}
+    found = read_machine_code(pack_schedule(code), frozenset(), frozenset({1, 2}))
+    assert found
+    times, _ = count_runs(found, history, block_of)
+    assert machine_mix(found, times)[LOGIC] == 16
+    rare, _ = count_runs(made(code), history, block_of)
+    assert LOGIC not in machine_mix(made(code), rare)
+
+
+def test_a_warp_waits_two_cycles_for_each_pass_of_its_access_before() -> None:
+    code = made([
+        one(0, STORE_SHARED, 2),
+        one(1, LOAD_SHARED, 2, sets=0),
+        one(2, ADD, 4, waits=1),
+        one(3, EXIT, 5),
+    ])  # fmt: skip
+    times, entries = count_runs(code, [(0, 1)], {pc: 0 for pc in range(4)})
+
+    def took(queue: float) -> float:
+        store = Step(0, Operands((), ()), 0, 1, "", stores=True, queue=queue)
+        steps, latency = {0: store}, lambda *_: (LATENCY, "shared")
+        return MachineWarp(code, times, entries, steps, latency, TAKEN).run().cycles
+
+    assert took(0) == 2 + LATENCY + 4
+    assert took(2 * 31) == 2 * 31 + LATENCY + 4
 
 
 def test_two_instructions_of_ptx_that_became_one_are_issued_once() -> None:

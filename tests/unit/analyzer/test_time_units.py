@@ -126,10 +126,55 @@ def test_what_is_tried_again_is_bounded_as_if_each_lane_tried_once(tried: Path) 
 def test_lanes_that_all_want_a_word_try_as_often_as_there_are_rivals(
     tried: Path, measured: Measured
 ) -> None:
-    tries = 256 * 256 - 256**2 / 2  # all four blocks run at once
+    tries = 256 * 128.5  # measured, as (256 + 255 + ... + 1) / 256 for each lane
     assert part(on_h200(tried, 0), "atomics tried again") == tries * measured.turn_ns
     few = count_contention(read_trace(tried).launches[1]).tries
     assert part(on_h200(tried, 1), "atomics tried again") == few * measured.turn_ns
+
+
+LOCKED = """
+extern "C" __global__ void count(int *locks, int *sums, int places)
+{
+    if (threadIdx.x) return;
+    int mine = blockIdx.x % places;
+    while (atomicCAS(locks + mine, 0, 1)) {}
+    __threadfence();
+    ((volatile int *)sums)[mine] += 1;
+    __threadfence();
+    atomicExch(locks + mine, 0);
+}
+extern "C" __global__ void find(unsigned *table, unsigned mask)
+{
+    unsigned key = blockIdx.x * blockDim.x + threadIdx.x + 1, at = key * 2654435761u & mask;
+    for (;;) {
+        unsigned old = atomicCAS(table + at, 0u, key);
+        if (!old || old == key) break;
+        at = (at + 1) & mask;
+    }
+}
+"""
+
+
+def test_threads_that_want_a_lock_hold_it_in_turn(tmp_path: Path, measured: Measured) -> None:
+    """A turn is a load, two fences, and the way to L2 for the next attempt; more while many try."""
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        module = gpu.compile(LOCKED)
+        for blocks, places in ((64, 1), (64, 16), (16, 1)):
+            words = gpu.device_array(places, np.int32), gpu.device_array(places, np.int32)
+            module.get_function("count")[blocks, 32](*words, places)
+        module.get_function("find")[64, 32](gpu.to_device(np.zeros(4096, np.uint32)), 4095)
+    one, sixteen, fewer = (part(on_h200(path, number), "locks") for number in range(3))
+    own = measured.l2_cycles(1500) * 2 + 2 * measured.at("latency", "membar.gl")
+    # half of the slice's 64 lanes, or 16, ask before the next one's attempt
+    turns = [one / 64 - 32 * measured.turn_ns, sixteen / 4 - 32 * measured.turn_ns]
+    turns.append(fewer / 16 - 8 * measured.turn_ns)
+    assert turns == pytest.approx([turns[0]] * 3)
+    memory = measured.dram_cycles(1500) - measured.l2_cycles(1500)
+    assert own < turns[0] * 1500 / 1000 < own + memory + 50  # and arithmetic
+    table = on_h200(path, 3).estimate
+    assert table
+    assert "locks" not in {part.what for part in table.parts}
 
 
 SUM = """
