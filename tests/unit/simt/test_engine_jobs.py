@@ -17,7 +17,7 @@ from cutrace.base.cores import cores
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.base.interrupt import interrupt
 from cutrace.tracer.simt import parallel, run
-from cutrace.tracer.simt.rows.exchange import ExchangeMarks
+from cutrace.tracer.simt.rows.exchange import REDUCTION, ExchangeMarks
 
 GRID, BLOCK = 96, 64
 N = GRID * BLOCK
@@ -54,7 +54,7 @@ def written() -> Iterator[Written]:
         seen.waves.append((many, len(waves)))
         return many
 
-    run_on_threads = run.run_on_threads
+    run_on_threads = parallel.run_on_threads
     with patch.object(run, "run_on_threads", note):
         yield seen
 
@@ -106,6 +106,10 @@ FREE = {
     "bytes of its own": "((char *)a)[4 * i + 3] = (char)b[i]; ((char *)a)[4 * i] = 1;",
     "clock": "a[i] = (int)clock() + b[i];",
     "vote and shuffle": "a[i] = __shfl_xor_sync(~0u, b[i], 5) + __ballot_sync(~0u, b[i] & 1);",
+    "sums": "atomicAdd(&a[b[i] & 63], 3); atomicMax(&a[64 + (b[i] & 7)], b[i]);",
+    "sums of words of 64 bits": """
+        atomicXor((unsigned long long *)a + (b[i] & 63), b[i] * 77777777777ull);
+        atomicMin((unsigned *)a + n - 1 - (b[i] & 7), 9u);""",
     "no store": "if (b[i] == -7) a[i] = 1;",
 }
 
@@ -125,6 +129,8 @@ EXCHANGE = {
     "a word of the last block": "if (b[0] == 0) a[i] = a[n - 1] + 1;",
     "pointer chasing": "int at = i; for (int j = 0; j < 9; ++j) at = a[at] % n; a[i] = at;",
     "returned values": "a[i] = atomicAdd(&b[0], 1);",
+    "a sum that is read": "atomicAdd(&a[0], 1); b[i] = a[0];",
+    "a sum of what others store": "atomicAdd(&a[(i + 64) % n], 5); a[i] = 7;",
     "float sums": "atomicAdd((float *)a, 0.1f * b[i]);",
     "exchange": "a[i] = atomicExch(&b[1], i);",
     "last block": """
@@ -232,7 +238,7 @@ def marked(*accesses: tuple[int, int]) -> ExchangeMarks:
     """
     moves = np.array([moved for moved, _ in accesses], np.int32)
     marks = ExchangeMarks(moves, np.array([1024, 4096]), np.array([3072, 8192]))
-    lanes = np.arange(32, dtype=np.int32) * np.abs(moves)[:, None]
+    lanes = np.arange(32, dtype=np.int32) * (np.abs(moves) % REDUCTION)[:, None]
     count = len(moves)
     marks.add(
         np.full(count, ~np.uint32(0)),
@@ -259,6 +265,9 @@ def marked(*accesses: tuple[int, int]) -> ExchangeMarks:
         ((-4, 0), (-4, 0), False),  # in neither
         ((-1, 1024), (-1, 1056), False),
         ((-1, 1024), (-1, 1055), True),
+        ((-REDUCTION - 4, 1024), (-REDUCTION - 4, 1024), False),  # sums, in any order
+        ((-REDUCTION - 4, 1024), (-4, 1024), True),
+        ((-REDUCTION - 4, 1024), (4, 1148), True),
     ],
 )
 def test_rows_of_two_waves_exchange_data_where_one_stores(

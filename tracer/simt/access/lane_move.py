@@ -103,9 +103,7 @@ change:
   %b = load {t}, ptr %pb, align 1
   %pd = getelementptr {t}, ptr %ds, i64 %i
   %d = load {t}, ptr %pd, align 1
-  %old = load {t}, ptr %pw, align 1
-  %new = call {t} @{name}.new({t} %old, {t} %b, {t} %d)
-  store {t} %new, ptr %pw, align 1
+  {change}
   %po = getelementptr {t}, ptr %lanes, i64 %i
   store {t} %old, ptr %po, align 1
   br label %after
@@ -117,6 +115,12 @@ done:
   ret void
 }}
 """
+
+_ALONE = """\
+%old = load {t}, ptr %pw, align 1
+  %new = call {t} @{name}.new({t} %old, {t} %b, {t} %d)
+  store {t} %new, ptr %pw, align 1"""
+_AMONG_THREADS = "%old = atomicrmw {fetch} ptr %pw, {t} %b monotonic"
 
 _GROUP = """
 define void @{name}.group(i64 %n, ptr %addresses, ptr %masks, i64 %start{parameters}) {{
@@ -190,9 +194,13 @@ def _move_text(name: str, bits: int, wide: int, each: str, many: str) -> str:
     )
 
 
-def update_text(name: str, element: str, body: str, definitions: str = "") -> str:
-    """Return an atomic update of one element per lane, in order; `body` is as in `op.update`."""
-    update = _UPDATE.format(name=name, t=element, body=body, parameters=PARAMETERS)
+def update_text(name: str, element: str, body: str, definitions: str = "", fetch: str = "") -> str:
+    """Return an atomic update of one element per lane, in order; `body` is as in `op.update`.
+
+    Threads may run the update beside one another if it is LLVM's operation `fetch`.
+    """
+    change = (_AMONG_THREADS if fetch else _ALONE).format(name=name, t=element, fetch=fetch)
+    update = _UPDATE.format(name=name, t=element, body=body, parameters=PARAMETERS, change=change)
     return definitions + update
 
 
@@ -245,10 +253,13 @@ operands."""
 
 
 @cache
-def updater(name: str, dtype: np.dtype[Any], code: tuple[str, str, str]) -> Update:
-    """Return the atomic update of elements of a type; `code` is as of `op.update`."""
+def updater(name: str, dtype: np.dtype[Any], code: tuple[str, str, str], fetch: str = "") -> Update:
+    """Return the atomic update of elements of a type; `code` is as of `op.update`, `fetch` as of
+    `update_text`."""
     kind, size = code[0], dtype.itemsize
-    run = _of_group(update_text(name, *code), name, {"lanes": kind, "bs": kind, "ds": kind})
+    run = _of_group(
+        update_text(name, *code, fetch=fetch), name, {"lanes": kind, "bs": kind, "ds": kind}
+    )
 
     def update(pointers: I64, lanes: Bits, element: int, values: list[Array]) -> Array:
         old = np.zeros((len(lanes), LANES), dtype)

@@ -21,6 +21,7 @@ from ..access.lane_move import TYPES, load_text, store_text, update_text
 from ..access.reach import touch
 from ..decode.address import elements
 from ..decode.decoder import immediate
+from ..kernel.moves import reduction_of
 from ..memory.memory import GLOBAL_BASE
 from ..ops.update import OPERATIONS, update
 from .emit_lane import Refuse
@@ -284,8 +285,11 @@ def add_atomic(
     size = TYPE_BYTES[kind]
     reach = emit_check(text, instruction, operands[0], size, position, number, refuse)
     values = [same_size(text, kind, o, f"%values{k}", refuse) for k, o in enumerate(operands[1:3])]
-    name = f"atomic_{operation}_{kind}_{instruction.space}"
-    called = text.fragments.once(name, f"{TYPES}, ptr, ptr", update_text(name, *recipe))
+    fetch = reduction_of(text.frame.kernel, instruction)
+    name = f"atomic_{operation}_{kind}_{instruction.space}{'_any_order' * bool(fetch)}"
+    called = text.fragments.once(
+        name, f"{TYPES}, ptr, ptr", update_text(name, *recipe, fetch=fetch)
+    )
     arguments = f"i64 {reach.start}, i64 {reach.step}, ptr {reach.addresses}, i64 {reach.mask}"
     arguments = f"{arguments}, ptr %olds, ptr {values[0]}, ptr {values[-1]}"
     text.add(f"call void @{called}({arguments})")

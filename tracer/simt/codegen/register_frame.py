@@ -130,7 +130,7 @@ class Frame:
         symbols: Symbols,
         escaped: Container[int] = (),
     ) -> None:
-        self._kernel = kernel
+        self.kernel = kernel
         self._symbols = symbols
         self._places: dict[tuple[int, str], Place] = {}
         self.passing = Passing(kernel)
@@ -162,7 +162,7 @@ class Frame:
         last call left them), lanes read them that are elsewhere, or a barrier writes them in all
         lanes.
         """
-        kernel = self._kernel
+        kernel = self.kernel
         entries = (kernel.live_in[span.entry] for span in kernel.functions)
         exchanged: set[tuple[int, str]] = set()
         for block in kernel.blocks:
@@ -181,12 +181,12 @@ class Frame:
         Lanes of a warp may be at different instructions at a time. A place is therefore shared only
         between registers of the same size, in which each lane has the same bytes.
         """
-        functions = range(len(self._kernel.functions))
+        functions = range(len(self.kernel.functions))
         graph: dict[int, set[int]] = {number: set() for number in functions}
-        for caller, _, callee in calls(self._kernel):
+        for caller, _, callee in calls(self.kernel):
             graph[caller].add(callee)
         spans: dict[tuple[int, int], list[Span]] = {}
-        for span in spans_of_blocks(self._kernel, keys):
+        for span in spans_of_blocks(self.kernel, keys):
             spans.setdefault((self._size(span[0]), span[0][0]), []).append(span)
         for size in sorted({size for size, _ in spans}, reverse=True):
             stack: list[Place] = []
@@ -221,7 +221,7 @@ class Frame:
         function, name = key
         if name == CARRY.name:
             return TYPE_BYTES[CARRY.type]
-        return TYPE_BYTES[self._kernel.functions[function].function.registers[name]]
+        return TYPE_BYTES[self.kernel.functions[function].function.registers[name]]
 
     @property
     def row_bytes(self) -> dict[str, int]:
@@ -268,7 +268,7 @@ class Frame:
         """Return the address of a variable, None if it has no known address."""
         if not isinstance(operand, Symbol):
             return None
-        start = symbol_address(self._kernel, self._symbols, function, operand.name)
+        start = symbol_address(self.kernel, self._symbols, function, operand.name)
         return None if start is None else start + operand.offset
 
 

@@ -12,7 +12,7 @@ from ...ptx.kernel import Bucket, Instruction
 from ..access.access import Access, resolve
 from ..access.lane_move import Update, updater
 from ..ops.lanes import DTYPES, Array, Mask, pack
-from ..ops.update import OPERATIONS, update
+from ..ops.update import OPERATIONS, fetch_operation, update
 from ..warp.program import Group, Step
 from .address import describe, elements
 from .decoder import Decoder, StepTable
@@ -20,8 +20,9 @@ from .decoder import Decoder, StepTable
 
 def _updater(operation: str, kind: str, in_global: bool) -> Update | None:
     """Return the update of an operation on a PTX type; None if PTX has no such combination."""
-    code = update(operation, kind, in_global)
-    return None if code is None else updater(f"atomic_{operation}_{kind}", DTYPES[kind], code)
+    code, name = update(operation, kind, in_global), f"atomic_{operation}_{kind}"
+    fetch = fetch_operation(operation, kind) if in_global else ""
+    return None if code is None else updater(name, DTYPES[kind], code, fetch)
 
 
 def update_lanes(name: str, code: tuple[str, str, str]) -> Callable[..., Array]:

@@ -1,5 +1,8 @@
 """What a kernel's instructions move to or from global memory, if nothing else connects its blocks.
 
+Atomic updates whose results nobody reads, such as sums of integers, are reductions: their order
+does not matter.
+
 Thread blocks of such a kernel may run at the same time: whether one of them reads or overwrites
 what another stores is then seen in the addresses of their loads and stores (rows/exchange.py).
 """
@@ -15,10 +18,14 @@ from ...ptx.kernel import (
     CallTarget,
     Immediate,
     Instruction,
+    Kernel,
     KernelKey,
     Symbol,
+    key_of,
 )
-from ...ptx.opcodes import MEMORY
+from ...ptx.opcodes import MEMORY, destinations, sources
+from ..ops.update import OPERATIONS, fetch_operation
+from ..rows.exchange import REDUCTION
 
 _ON_CHIP = frozenset({"shared", "shared::cta", "local", "param", "const"})
 _WITHIN_BLOCK = frozenset({"ldmatrix", "stmatrix"})
@@ -31,10 +38,32 @@ _WIDEST = 16
 @lru_cache(maxsize=KERNELS)
 def moves_of(key: KernelKey) -> NDArray[np.int32] | None:
     """Return the bytes per lane of each instruction, negative for a store, 0 for none in global
-    memory; None if blocks may affect one another in other ways."""
-    own = {_FAULTS, *(span.function.name for span in key.kernel.functions)}
-    moved = [_moved(instruction, own) for instruction in key.kernel.instructions]
+    memory; None if blocks may affect one another in other ways. Bytes of a reduction are those of a
+    store plus REDUCTION."""
+    kernel = key.kernel
+    own = {_FAULTS, *(span.function.name for span in kernel.functions)}
+    moved = [
+        -REDUCTION - TYPE_BYTES[i.type] if reduction_of(kernel, i) else _moved(i, own)
+        for i in kernel.instructions
+    ]
     return None if None in moved else np.array([*moved, 0], np.int32)
+
+
+def reduction_of(kernel: Kernel, instruction: Instruction) -> str:
+    """Return LLVM's operation of a reduction in global memory; empty for other instructions."""
+    if instruction.opcode not in ("atom", "red") or instruction.space not in ("", "global"):
+        return ""
+    name = next((m for m in instruction.modifiers if m in OPERATIONS), "")
+    fetch = fetch_operation(name, instruction.type)
+    if instruction.vector != 1 or not fetch or "async" in instruction.modifiers:
+        return ""
+    results = {register.name for register in destinations(instruction)}
+    return fetch if results.isdisjoint(_names_read(key_of(kernel))) else ""
+
+
+@lru_cache(maxsize=KERNELS)
+def _names_read(key: KernelKey) -> frozenset[str]:
+    return frozenset(r.name for i in key.kernel.instructions for r in sources(i))
 
 
 def _moved(instruction: Instruction, functions: set[str]) -> int | None:

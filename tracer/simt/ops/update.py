@@ -30,6 +30,17 @@ _INTEGER: Mapping[str, Callable[[Array, Array, Array], Array]] = {
     "max": lambda old, b, d: np.maximum(old, b),
 }
 OPERATIONS = frozenset(_INTEGER)
+
+
+def fetch_operation(operation: str, kind: str) -> str:
+    """Return LLVM's atomic operation; empty unless a sum of updates has no order."""
+    if kind[0] not in "bus" or kind[1:] not in ("32", "64"):
+        return ""
+    if operation in ("min", "max"):
+        return operation if kind[0] == "s" else f"u{operation}"
+    return operation if operation in ("add", "and", "or", "xor") else ""
+
+
 _OF_128_BITS: Mapping[str, str] = {
     "exch": "%new = or i128 %b, 0",
     "cas": "%same = icmp eq i128 %old, %b\n  %new = select i1 %same, i128 %d, i128 %old",

@@ -21,13 +21,17 @@ from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
 
 GLOBAL = int(Space.GLOBAL)
+REDUCTION = 1 << 16
+"""Added to the bytes of an update whose order does not matter: several waves may update a word that
+they neither load nor store."""
 CHUNK = 64
 """Words of a bitmap that are compared, or skipped, together."""
 FULL = (1 << 32) - 1
 
 
 class Marks(Struct):
-    """Bitmaps of `stores` and `loads`, a bit per 4 bytes of each range; `touched` chunks of them.
+    """Bitmaps of `stores`, `loads` and `updates`, a bit per 4 bytes of each range; `touched` chunks
+    of them.
 
     Range r is from `starts[r]` to `ends[r]`; its bits begin at the word `words[r]`. Rows: their
     `pc`, `space`, `base` and the number of their `pattern`, an entry of `active` and `offsets`.
@@ -40,6 +44,7 @@ class Marks(Struct):
     moves: I32
     stores: I64
     loads: I64
+    updates: I64
     touched: U8
     chunks: int
 
@@ -83,7 +88,8 @@ def mark_rows(k: Marks) -> None:
         if k.space[row] != GLOBAL or moved == 0 or k.ranges == 0:
             continue
         bits = k.stores if moved < 0 else k.loads
-        width = max(moved, -moved)
+        bits = k.updates if moved < -REDUCTION else bits
+        width = max(moved, -moved) % REDUCTION
         pattern = k.pattern[row]
         offsets = k.offsets[32 * pattern :]
         base = k.base[row]
@@ -137,12 +143,18 @@ def join_marks(k: Marks, earlier: Marks) -> int:
             for word in range(CHUNK * chunk, CHUNK * (chunk + 1)):
                 stores = k.stores[word]
                 loads = k.loads[word]
-                conflict = conflict | (stores & (earlier.stores[word] | earlier.loads[word]))
-                conflict = conflict | (loads & earlier.stores[word])
-                earlier.stores[word] = earlier.stores[word] | stores
-                earlier.loads[word] = earlier.loads[word] | loads
+                updates = k.updates[word]
+                stored = earlier.stores[word]
+                loaded = earlier.loads[word]
+                updated = earlier.updates[word]
+                conflict = conflict | (stores & (stored | loaded | updated))
+                conflict = conflict | (loads & (stored | updated)) | (updates & (stored | loaded))
+                earlier.stores[word] = stored | stores
+                earlier.loads[word] = loaded | loads
+                earlier.updates[word] = updated | updates
                 k.stores[word] = 0
                 k.loads[word] = 0
+                k.updates[word] = 0
     return 1 if conflict != 0 else 0
 
 
@@ -157,8 +169,8 @@ class ExchangeMarks:
         k.ranges, k.starts, k.ends, k.moves = len(starts), starts, ends, moves
         k.words = np.concatenate(([0], np.cumsum(words)))
         k.chunks = -(-int(words.sum()) // CHUNK)
-        k.stores = np.zeros(k.chunks * CHUNK + 1, np.int64)
-        k.loads = np.zeros(k.chunks * CHUNK + 1, np.int64)
+        for name in ("stores", "loads", "updates"):
+            setattr(k, name, np.zeros(k.chunks * CHUNK + 1, np.int64))
         k.touched = np.zeros(k.chunks + 1, np.uint8)
 
     def add(
