@@ -11,10 +11,12 @@ HEAD = """# Vocabularies
 
 Every counter. `scripts/write/vocabularies.py` writes this page from `analyzer/counters/*.toml`.
 `cutrace counters NAME` prints the definition, formula and source of one counter. The last column
-says where a counter differs, or may differ, from a chip.
+says where a counter differs, or may differ, from a chip. A capability such as `1.0-` means 1.0 and
+later.
 
 Counters that differ only in the kind, width or precision of an access or operation, in the unit or
-in the axis share a row. Its text is that of the first, with what the others say besides.
+in the axis share a row. The text of a row describes its first counter. A sentence with a counter's
+name before it holds for this counter only.
 """
 COLUMNS = ("counters", "unit", "capability", "what they count", "where they differ")
 KIND = re.compile(
