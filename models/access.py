@@ -3,9 +3,9 @@
 What the hardware does: these counts are not about hardware. They do not depend on the device, and
 are the reference for the others.
 
-What is modelled: `requests` is 1 per warp instruction, `lanes` its active lanes, `bytes_asked`
-lanes times bytes per lane (a byte that several lanes request counts once for each),
-`bytes_distinct` the bytes that at least one lane of the warp requests.
+What is modelled: `requests` is 1 per warp instruction, `lanes` the number of its active lanes.
+`bytes_asked` is lanes times bytes per lane; a byte that two lanes request counts twice.
+`bytes_distinct` are the bytes that at least one lane of the warp requests.
 
 What is not: an instruction with lanes more than 2 GiB apart has several rows in the trace, and
 counts once per row.

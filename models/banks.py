@@ -8,32 +8,34 @@ need different rows of one bank takes several passes: a bank conflict.
   several accesses. A pass serves all lanes that read any byte of one chosen word, the broadcast
   word, and one lane for each other bank.
 - 2.x (`multicast`): 32 banks of 4 bytes, and lanes that need one row of a bank share it. 8 bytes
-  per lane are a request per half-warp, 16 bytes one per quarter, which takes one pass more than its
-  conflicts need (`wide_extra`).
-- 3.x: a bank is 8 bytes wide in a pass. In 8-byte mode successive 8-byte words are in successive
-  banks; in 4-byte mode successive 4-byte words are, and words i and i + 32 of an aligned group of
+  per lane are a request per half-warp. 16 bytes are a request per quarter-warp, which takes one
+  pass more than its conflicts need (`wide_extra`).
+- 3.x: a bank serves 8 bytes in a pass. In 8-byte mode successive 8-byte words are in successive
+  banks. In 4-byte mode successive 4-byte words are, and words i and i + 32 of an aligned group of
   64 are one row. So both modes have 32 banks and rows of 256 bytes, and differ in `bank_bytes`.
 - 5.x on: as 2.x, without the extra pass.
 - 7.0 on (`pair_merge`): if all active pairs of lanes n and n ^ 1, or all n and n ^ 2, load from one
   address, requests of 8 and 16 bytes per lane hold twice as many lanes.
 
-Atomics on one word are serialised by lane, as if each lane needed its own row, unless the assembler
-has combined them or the chip counts them (`COLLISIONS`). Compare and swap takes two passes per
-lane, other atomics one. An iteration of an atomic loop takes two passes per request, whatever its
-addresses: lanes that lose a bank try again.
+Atomics on one word are serialised by lane, as if each lane needed its own row. There are two
+exceptions: atomics that the assembler has combined, and additions of one that the chip does for all
+lanes at once (`COLLISIONS`). Compare and swap takes two passes per lane, other atomics one. An
+iteration of an atomic loop takes two passes per request, whatever its addresses: lanes that lose a
+bank try again.
 
 What is modelled:
 
-- `split_requests` with an active lane, and their `passes`.
-- `ideal_passes`, without any conflict: one per request. With `pair_merge` as many rows of all banks
-  as the bytes of the active lanes fill, shared bytes once per lane, but no more than `passes`.
-- `conflicts`, the turns beyond one per request. A turn is a pass, of compare and swap two passes.
+- `split_requests`, the requests with an active lane, and their `passes`.
+- `ideal_passes`, the passes without any conflict: one per request. With `pair_merge` they are as
+  many as move the bytes of the active lanes (a byte of two lanes twice) with all banks in use, but
+  no more than `passes`.
+- `conflicts`, the turns beyond one per request. A turn is one pass; for compare and swap, two.
 - `serialized`, 1 for an instruction with a conflict.
 - The broadcast word is that of the lowest lane not yet served: the choice of the hardware is not
   documented, and matters where lanes share several words.
 
-What is not: up to 6.x atomics that are loops of ordinary accesses; those of later capabilities are
-rows of their own (`replay/atomic_loops.py`).
+What is not: the loops of ordinary accesses that stand for atomics up to 6.x. From 7.0 on the
+accesses of such loops are rows of their own (`replay/atomic_loops.py`).
 
 Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3
 Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes on 7.x;

@@ -6,32 +6,32 @@ replaces a victim in its set: the least recently used line, or another by the `p
 
 What is modelled, by the keys of each unit in the device's TOML:
 
-- L1 of 2.x: lines of 128 bytes, fetched whole. A global store evicts its line (`evict`), a local
-  one is written back with it (`back`). On 3.x L1 holds local memory only; from 3.5 on the texture
-  cache holds read-only loads.
+- L1 of 2.x: lines of 128 bytes, fetched whole. A global store evicts its line (`evict`). A local
+  store makes its line dirty, and the line is written back when it is evicted (`back`). On 3.x L1
+  holds local memory only; from 3.5 on the texture cache holds read-only loads.
 - L1 from 7.0 on: a store is written through to L2 (`through`), and allocates a line too. A load
-  hits the sectors that were stored whole, or word by word. Another store to the line is a hit,
-  unless the one before it is in flight: its age is between the two of `on_the_way`, in cycles, of
-  which an instruction takes 8, and one per line in the fullest bank of tags. An atomic is passed to
-  L2 and invalidates its sectors.
-- L2: a store is written back when its line is evicted (`back`); atomics are executed in it. At most
-  `dirty_bytes` are dirty, and at most `partial_bytes` of lines have a sector that is stored in
-  part, each counted per set; beyond that, the least recently used such line of a set is written
-  back. A sector that is stored in part is fetched first, except from memory that writes single
-  bytes (`masks`).
+  hits the sectors that were stored whole, or word by word. A later store to the line hits, unless
+  the earlier store is in flight, with an age between the two of `on_the_way`, in cycles. An
+  instruction takes 8 cycles, and one more per line in the fullest bank of tags. An atomic is passed
+  to L2 and invalidates its sectors.
+- L2: a store is written back when its line is evicted (`back`). L2 executes atomics. In each set
+  at most a share of `dirty_bytes` is dirty, and at most a share of `partial_bytes` of lines has a
+  partly stored sector. Beyond that, the least recently used such line of the set is written back. A
+  partly stored sector is fetched first, unless memory can write single bytes (`masks`).
 - Constant and texture caches: loads only.
 
-`serves` are the state spaces that are looked up, `operators` the cache operators of global loads
-(none: all); other requests are passed to the next stage. `reads` and `read_hits`, `writes` and
-`write_hits` are the sectors looked up and hit, `fills` those fetched, and `write_backs` those
-written by evictions. A cache with `wavers` is pseudo-LRU: it evicts the least recently used line or
-the next one, at random. Neighbouring lines are in neighbouring sets, and each round of all sets
-starts at another set, so that no power-of-two stride fills a few sets only.
+`serves` are the state spaces that the cache holds, `operators` the cache operators of the global
+loads that it holds (default: all); other requests are passed to the next stage. `reads` and
+`writes` count the sectors looked up, `read_hits` and `write_hits` those that hit, `fills` sectors
+fetched, and `write_backs` sectors written by evictions. A cache with `wavers` is pseudo-LRU: it
+evicts the least recently used line or the next one, at random. Neighbouring lines are in
+neighbouring sets. Each round of all sets starts at another set, so that no power-of-two stride
+fills a few sets only.
 
 What is not: time. A load of a sector in flight is a hit, as on the measured chip, but two SMs that
-request a sector from L2 at once request it twice. The order of warps is `models/replay/schedule`'s.
-Dirty sectors at the end of a launch are not counted. Every launch starts with empty caches, or
-(`--l2 warm`) with the L2 that the same launch left.
+request a sector from L2 at once request it twice. `models/replay/schedule` decides the order of
+warps. Dirty sectors at the end of a launch are not counted. Every launch starts with empty caches,
+or (`--l2 warm`) with what the same launch left in L2.
 
 Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.

@@ -24,13 +24,14 @@ equal offsets are coalesced, and a wide access is one access per word.
 
 What is modelled:
 
-- `split_requests`, those with an active lane; their `transactions`; `bytes_moved`, their sizes.
+- `split_requests`, the requests with an active lane; their `transactions`; `bytes_moved`, the sum
+  of the transactions' sizes.
 - `ideal_transactions`, the fewest that could hold the distinct bytes of each group of lanes that
   shares transactions; `packed_transactions`, the fewest that could hold the bytes of all active
-  lanes, shared bytes once per lane, but no more than `transactions`.
-- `transactions_32` to `_128`, those of that size. Under `sector` and `collide` they count the parts
-  of 128-byte lines that are moved at once, while `transactions` counts sectors. On 1.x `coherent_*`
-  and `incoherent_32` split them by whether the half-warp was coalesced.
+  lanes (a byte of two lanes twice), but no more than `transactions`.
+- `transactions_32` to `_128`, the transactions of that size. Under `sector` and `collide` they
+  count the parts of 128-byte lines that are moved at once, while `transactions` counts sectors. On
+  1.x `coherent_*` counts transactions of coalesced half-warps, `incoherent_32` of the others.
 
 What is not: caches; the lane whose store wins; whether an inactive lane of an uncoalesced half-warp
 costs a transaction (here it does not).

@@ -3,9 +3,9 @@
 What the hardware does. The constant cache broadcasts one word to all lanes. A request takes one
 pass per distinct address; on 1.x each half-warp is a separate request.
 
-What is modelled. `split_requests` with an active lane; `passes`, one per distinct address of a
-request; `ideal_passes`, one per request; `conflicts`, the passes beyond them; `serialized`, 1 for
-an instruction with a conflict.
+What is modelled. `split_requests` counts requests with an active lane, `passes` one per distinct
+address of a request, `ideal_passes` one per request, `conflicts` the passes beyond `ideal_passes`.
+`serialized` is 1 for an instruction with a conflict.
 
 What is not. It is not documented whether two addresses in one line share a pass; here they do not.
 Kernel parameters and immediate operands that an assembler puts into constant memory are not in a

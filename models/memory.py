@@ -3,8 +3,8 @@
 What the hardware does. Memory is read and written in bursts; the caches decide whether the rest of
 a burst is used.
 
-What is modelled: `bytes_read` and `bytes_written`, as the last cache requests them (without a
-cache: as the coalescer does). An atomic that no cache executes reads and writes.
+What is modelled: `bytes_read` and `bytes_written` are the requests of the last cache; without a
+cache, those of the coalescer. An atomic that no cache executes reads and writes.
 
 What is not: pages, banks, refresh, error correction; parameters and code, which a launch reads too.
 

@@ -5,10 +5,10 @@ a cache there are `buffers` of blocks. A cache miss that no buffer holds starts 
 least recently used buffer: the next `depth` blocks are fetched. A block in a buffer is not fetched
 again, and the stream continues from there.
 
-What is modelled: `reads`, the incoming loads, `read_hits`, those found in a buffer, and
-`prefetches`, blocks fetched ahead, which are passed on as loads of their own. `block` is a power of
-two: a sector, or a line; a miss fetches only the sector. A stream stays within `page` bytes. With 0
-buffers all requests are passed on.
+What is modelled: `reads` counts the incoming loads, `read_hits` the loads found in a buffer, and
+`prefetches` the blocks fetched ahead, which are passed on as loads. `block` is the size of a block,
+a power of two: a sector, or a line. A miss fetches only its sector. A stream stays within `page`
+bytes. With 0 buffers all requests are passed on.
 
 What is not: time. Blocks fetched ahead arrive at once. A store changes nothing.
 

@@ -5,13 +5,14 @@ per size of `sizes`, all in one pass: an LRU cache of C lines hits exactly if fe
 lines were used since (Mattson, Gecsei, Slutz and Traiger 1970). A cache of several sets is as many
 small ones.
 
-What is modelled: `accesses`, the sectors that loads request; `cold`, those that their unit never
-had; and `misses_N` of a cache of N bytes, per size. `histogram` has the distances, in lines.
-`serves`, `operators`, `store`, `local_store` and `fetch` are as in a cache: a store that allocates
-uses its line, and sectors that it covers whole hit later.
+What is modelled: `accesses` counts the sectors that loads request, `cold` a unit's first access to
+each sector, and `misses_N` the misses of a cache of N bytes, per size. The stack distance of an
+access is the number of other lines used since the last use of its line; `histogram` counts accesses
+by it. `serves`, `operators`, `store`, `local_store` and `fetch` are as in a cache: a store that
+allocates uses its line, and sectors that it covers whole hit later.
 
-One line in `sampled` is followed, chosen by a hash of its number; counts and distances are
-multiplied by `sampled` (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). The sampled
+The model follows one line in `sampled`, chosen by a hash of its number, and multiplies counts and
+distances by `sampled` (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). The followed
 lines are divided into SHARES histograms; their differences give the sampling error.
 
 What is not: a sector that several stores cover in pieces does not hit; a line that a store evicts,

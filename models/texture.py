@@ -8,18 +8,18 @@ by number (tex1Dfetch) up to 4, 8 and 16 bytes wide `fetch_lanes` of them. Texel
 one sector of 32 bytes are read together. A filter that needs more than 16 bytes per thread splits
 the quad into pairs, and serves each pair again for every further 32 bytes.
 
-What is modelled: `split_requests`, those with an active thread; `sectors`, the distinct sectors of
-each pair of a request and of each of its turns; `bytes_moved`, their size; `texels`, the distinct
-texels of each request. A tap of weight zero is left out, and one beyond the border reads the texel
-that clamping gives.
+What is modelled: `split_requests` counts requests with an active thread, each a quad of threads (or
+`fetch_lanes` threads of `tex1Dfetch`). A request with wide texels is served in several turns, by
+pairs of threads. `sectors` counts the distinct sectors of each pair and turn, `bytes_moved` their
+bytes, `texels` the distinct texels of each request. A tap, one of the texels of a filter, is left
+out if its weight is zero; beyond the border it reads the texel that clamping gives.
 
 `tile` is the layout of an array's texels: a letter for each bit of the offset in a tile, from the
 lowest, `x` for a bit of the byte's place in its row and `y` for a bit of the row's number. Tiles
 are stored in rows of tiles.
 
-What is not: a sample of two levels of a mipmapped texture is one request, with the sectors of both
-levels (measured on 9.0); here each level is counted as a separate texture, so there are two
-requests.
+What is not: a sample of two levels of a mipmapped texture. On 9.0 it is one request, with the
+sectors of both levels; the model counts each level as a separate texture, so two requests.
 
 Source: CUDA C Programming Guide 7.5, appendix F; Tegra X1 Technical Reference Manual (tiles since
 2.x); envytools, G80 surface formats (tiles of 1.x); docs/validation.md for requests, which were

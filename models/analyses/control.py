@@ -6,10 +6,10 @@ runs each side in turn with the other lanes masked off.
 Model, per instruction of the PTX: `ptx_instructions` counts the warps that run it,
 `thread_instructions` their active lanes. `instructions` leaves out instructions that an assembler
 removes or folds into an operand: parameter loads, `cvta`, moves, and unconditional branches.
-`branches` are conditional or indexed branches, `branches_taken` those that at least one lane took,
-`divergent_branches` those that sent lanes to two targets or more, `lanes_taken` the lanes that took
-one. `barriers` counts block barriers, once per warp. `blocks_launched`, `warps_launched` and
-`threads_launched` are counted at the kernel's first instruction.
+`branches` counts conditional or indexed branches, `branches_taken` the branches that at least one
+lane took, `divergent_branches` the branches that sent lanes to two targets or more, `lanes_taken`
+the lanes that took a branch. `barriers` counts block barriers, once per warp. `blocks_launched`,
+`warps_launched` and `threads_launched` are counted at the kernel's first instruction.
 
 Limits: PTX is not machine code. The assembler merges, unrolls and removes instructions and turns
 short branches into predicates, so `divergent_branches` is an upper bound. A lane with a false

@@ -13,10 +13,10 @@ Model: NVIDIA's three calculators:
   on 6.0); each must hold its warps. A launch is refused if its warps, rounded up to a multiple of
   4, need more registers than a block may have.
 
-A launch has the registers of its machine code for the nearest architecture in the trace: the same,
-else the newest older one (the assembler gives 5.x, and 6.x, the same), else the oldest (sm_50 for
-devices before 5.0); at least 16 from 7.0 on.
-On 1.x the kernel's parameters and 16 bytes more are in the block's shared memory.
+A trace has a register count for each of several architectures. A launch takes the count for the
+device's own architecture, else for the newest older one, else for the oldest (sm_50 for devices
+before 5.0); from 7.0 on at least 16. On 1.x the block's shared memory also holds the kernel's
+parameters and 16 bytes more.
 
 Limits: no achieved occupancy, which needs time; no partitioned global caching of 5.2 and 6.1.
 

@@ -20,9 +20,9 @@ ROOT = Path(__file__).parents[2]
 HEAD = """# Python API
 
 `scripts/write/api.py` writes this page from the signatures of `cutrace` and the first sentence of
-each docstring; `help(cutrace.analyze)` prints the rest: shapes, units, defaults, errors. A trace is
-a path or the result of `read_trace`. A *subject* is a trace or a source, which is recorded first.
-`cutrace.CutraceError` says what was expected where something does not exist or cannot be done.
+each docstring. `help(cutrace.analyze)` prints a whole docstring, with shapes, units, defaults and
+errors. A trace is a path or the result of `read_trace`. A *subject* is a trace, or a source, which
+is recorded first. Functions raise `cutrace.CutraceError`, which says what they expected.
 """
 VALUES = (
     ("analyzer.profile", "Profile"),
@@ -55,6 +55,20 @@ VALUES_HEAD = (
     "## Values\n\nThe classes of the functions' results: fields, then methods and properties.\n"
 )
 COMMENT: Any = {"initial_indent": "    # ", "subsequent_indent": "    # "}
+INTERNAL = {
+    "TraceWriter": {"withdraw", "snapshot"},
+    "LaunchProfile": {"origin", "repeated"},
+    "Advice": {"items"},
+    "Occupancies": {"items"},
+    "Why": {"items"},
+    "Trace": {"no_launch"},
+    "LaunchTrace": {
+        *("place", "check_unchanged", "forget", "pattern_store", "path_store", "block_ranges"),
+        *("access_batches_of", "lanes_on_batches", "count", "batches"),
+    },
+    "Launch": {"assembled", "assembled_for"},
+}
+"""Members of each class that only cutrace itself uses."""
 DEFAULT = re.compile(r"<function [^>]*>|<factory>")
 
 
@@ -107,6 +121,8 @@ def _members(value: type) -> Iterator[str]:
         plain = plain.func if isinstance(plain, cached_property) else plain
         plain = getattr(plain, "__func__", plain)
         if name.startswith("_") or not callable(plain) or not inspect.getdoc(plain):
+            continue
+        if name in INTERNAL.get(value.__name__, ()):
             continue
         head = f".{name}: {_type(inspect.signature(plain).return_annotation)}"
         if not isinstance(member, (property, cached_property)):

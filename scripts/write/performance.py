@@ -158,7 +158,6 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
             for m in found
         ),
     )
-    yield _widths(found)
 
 
 SAMPLING = """## Samples of blocks
@@ -176,29 +175,6 @@ number of groups. With four blocks of such a matrix an interval reaches from alm
 times the value. For equal blocks, as in the transpose, the addition is zero. Intervals do not cover
 rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the
 work), nor the sides of a large grid, each represented by one block."""
-
-
-def _widths(found: Sequence[Measured]) -> str:
-    """Half the median width of some counters, as a part of the value, and their coverage."""
-    rows = (
-        (
-            f"`{name}`",
-            *(
-                f"{100 * m['half_width'][name]:.1f} %, {100 * m['coverage'][name]:.0f}"
-                for m in found
-            ),
-        )
-        for name in SHOWN
-        if all(name in m["half_width"] for m in found)
-    )
-    head = "Half the width of the interval in % of the value, and its coverage, of 100:\n\n"
-    return head + _table(("counter", *(m["kernel"] for m in found)), rows)
-
-
-SHOWN = (
-    *("global_load_requests", "global_load_transactions", "sector_efficiency"),
-    *("instructions", "divergent_branches"),
-)
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
