@@ -6,9 +6,9 @@ nearby lanes of a request share a *transaction*. The rule differs by era:
 - 1.0, 1.1 (`half_warp`): a half-warp is coalesced only if it has 4, 8 or 16 bytes per lane and
   active lane k accesses word k of an aligned segment of 64, 128 or 2 x 128 bytes. Then it costs one
   transaction of 64 or 128 bytes, or two of 128; otherwise 32 bytes for each active lane.
-- 1.2, 1.3 (`segment`): in a half-warp, the lowest lane not yet served selects an aligned segment of
-  32, 64 or 128 bytes (1, 2, or 4 to 16 bytes per lane). It serves all lanes in it. The transaction
-  is halved while only one half of it is touched, down to 32 bytes.
+- 1.2, 1.3 (`segment`): in a half-warp, the lowest lane not yet served selects an aligned segment:
+  32 bytes for 1 byte per lane, 64 for 2, 128 for 4 to 16. One transaction serves all lanes in the
+  segment. It is halved while the lanes touch only one of its halves, down to 32 bytes.
 - 2.x global loads through L1 and local memory (`line`): one transaction per distinct 128-byte line
   of a request. 8 bytes per lane make two requests, 16 make four.
 - past L1 on 2.x and 3.x, and everywhere from 5.x on (`sector`): one transaction per distinct

@@ -99,7 +99,7 @@ def _bench(bench: Measured) -> Iterator[str]:
     """The measurements of scripts/bench."""
     small = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
     yield (
-        f"## Compared with others\n\nMedians, in seconds ({_machine(bench['machine'])}). The last"
+        f"## Compared with others\n\nMedians, in seconds, load {bench['machine']['load']}. The last"
         f" three columns are of the smaller kernels (`bench_cases.SMALL`), in a separate run, load"
         f" {small}. An empty cell was not measured."
     )

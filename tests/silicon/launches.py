@@ -262,7 +262,7 @@ class Explanation:
 
 ASSEMBLER = "ptxas 13.0 made the chip's code, ptxas 12.9 cutrace's"
 TENSOR = "cutrace's `mma.h` uses other instructions than NVIDIA's, which need other registers"
-FOLLOWS = "the other register count (the reason above) changes occupancy and waves"
+FOLLOWS = "the other register count of `mma.h` changes occupancy and waves"
 EXPLAINED = (
     Explanation(r"fresh_tensor.cu|fresh2_groups.cu (half|bf16)_tiles", "registers", TENSOR),
     Explanation(
