@@ -29,7 +29,8 @@ class Option:
     """The command line's description of a field.
 
     `names` replace the default name, --field-name. With `commas`, all values are in one word; with
-    a `prefix`, each follows it, as in -DN=4; else each is a word after the name.
+    a `prefix`, each follows it, as in -DN=4; else each is a word after the name. `choices` are all
+    values that it takes, if two classes have an option of one name.
     """
 
     help: str
@@ -38,6 +39,7 @@ class Option:
     panel: str = ""
     prefix: str = ""
     commas: bool = False
+    choices: tuple[str, ...] = ()
 
 
 def option(
@@ -48,9 +50,10 @@ def option(
     panel: str = "",
     prefix: str = "",
     commas: bool = False,
+    choices: tuple[str, ...] = (),
 ) -> Any:
     """Return a dataclass field that is also an option of the command line."""
-    spec = Option(help, metavar, names, panel, prefix, commas)
+    spec = Option(help, metavar, names, panel, prefix, commas, choices)
     if isinstance(default, Mapping):
         return field(default_factory=dict, metadata={"option": spec})
     return field(default=default, metadata={"option": spec})

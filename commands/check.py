@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from ..base.dataclass import dataclass
 from ..base.errors import CheckFailed, CutraceError, KernelFault
 from ..models.replay.interface.options import ReplayOptions
-from .options.command_line import quote
+from ..tracer.session.record_options import PTX
+from .options.command_line import device_of, quote
 from .options.replay import REPLAY
 from .options.selection import READING, Reading
 from .options.verb import Line, ProgramWords, SubjectOrProgram, Typed, flag, shown, value, verb
@@ -253,7 +254,9 @@ def _show(
         reports.append(report_checked(result.checked, result.has_limits, shown_format))
     if shown_format in REPORTS:
         return reports[0]
-    last = f"next: {line.again('analyze', source, replay=False)}{line.suffix}"
+    codes = (launch.launch.code for launch in result.trace.launches)
+    device = device_of(codes) if line.recording.code == PTX else ""  # else --code names it
+    last = f"next: {line.again('analyze', source, replay=False)}{device}{line.suffix}"
     return "\n\n".join((*reports, *filter(None, (result.written, last))))
 
 

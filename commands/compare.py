@@ -9,9 +9,8 @@ from ..base.errors import CutraceError
 from ..base.progress import part
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote
-from .options.recording import Recording
 from .options.replay import REPLAY, with_devices
-from .options.selection import SELECTION, Selection
+from .options.selection import CODE_SELECTION, CodeSelection
 from .options.tabular import Counters, ReportFormat, view_of
 from .options.verb import Line, ProgramWords, argument, shown, value, verb
 from .running.executor import On, with_executor
@@ -48,7 +47,7 @@ def compare(
     on: On = None,
     *,
     program: ProgramWords = None,
-    selection: Selection = SELECTION,
+    selection: CodeSelection = CODE_SELECTION,
     replay: ReplayOptions = REPLAY,
     **options: Any,
 ) -> "Comparison":
@@ -65,7 +64,7 @@ def compare(
         baseline = stem
     counters = tuple(name for name in (names or "").split(",") if name)
     counting = with_executor(on, with_devices(replay))
-    recording = Recording(launch=selection.lines)
+    recording = selection.recording
     with progress("comparing"):
         profiles = {}
         for number, (name, path) in enumerate(paths.items()):

@@ -9,6 +9,7 @@ from ..base.errors import CutraceError, nearest
 from ..models.replay.interface.options import ReplayOptions
 from .options.command_line import quote
 from .options.complete import starting, suites
+from .options.recording import RUN_CODE, RunCode
 from .options.replay import REPLAY, with_devices
 from .options.tabular import ReportFormat
 from .options.verb import Line, Typed, argument, shown, value, verb
@@ -54,6 +55,7 @@ def sweep(
     ] = None,
     on: Annotated[On, Typed()] = None,
     replay: ReplayOptions = REPLAY,
+    running: RunCode = RUN_CODE,
     **options: Any,
 ) -> "pl.DataFrame":
     """Record every variant of a suite in every size, and write one tidy table.
@@ -69,7 +71,7 @@ def sweep(
     """
     from ..analyzer.sweep.sweep_table import join_tables
 
-    plan, tables, _ = _run(suite, out, processes, on, replay)
+    plan, tables, _ = _run(suite, out, processes, on, replay, running)
     return join_tables(plan, tables)
 
 
@@ -79,6 +81,7 @@ def _run(
     processes: int | None,
     on: str | None,
     replay: ReplayOptions,
+    running: RunCode,
 ) -> "tuple[Suite, list[pl.DataFrame], tuple[str, ...]]":
     """Run a suite, and return it with the table of each job, and the devices."""
     from ..analyzer.counting.vocabulary import with_counters_of
@@ -96,7 +99,7 @@ def _run(
         with_counters_of(replay.devices),
         named_executor(on, processes) if on else nullcontext(executor) as workers,
     ):
-        tables = run_suite(plan, destination, replay, processes, workers)
+        tables = run_suite(plan, destination, replay, processes, workers, running.code)
     return plan, tables, replay.devices
 
 
@@ -115,7 +118,7 @@ def _show(
     from ..models.replay.device.device import load_devices
 
     suite, out, processes, on = (line.values[name] for name in ("suite", "out", "processes", "on"))
-    plan, tables, devices = _run(suite, out, processes, on, line.replay)
+    plan, tables, devices = _run(suite, out, processes, on, line.replay, line.recording)
     view = View(
         counters=plan.counters,
         width=width(),

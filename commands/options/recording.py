@@ -5,7 +5,12 @@ from pathlib import Path
 from ...base.dataclass import dataclass
 from ...base.options import option
 from ...base.progress import RunProgress, running
-from ...tracer.session.record_options import RecordOptions, default_options
+from ...tracer.session.record_options import (
+    RecordOptions,
+    check_code,
+    code_option,
+    default_options,
+)
 from ..terminal.progress import ProgressReporter, progress
 
 SOURCES = (".cu", ".ptx", ".py")
@@ -46,7 +51,17 @@ class Recording(RecordOptions):
         )
 
 
-RECORDING = Recording()
+@dataclass(frozen=True, slots=True)
+class RunCode:
+    """Which code runs, of a verb that has no other options of a recording."""
+
+    code: str = code_option()
+
+    def __post_init__(self) -> None:
+        check_code(self.code)
+
+
+RECORDING, RUN_CODE = Recording(), RunCode()
 """The defaults."""
 
 

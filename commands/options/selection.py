@@ -8,6 +8,7 @@ from ...base.config import pattern_of
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 from ...base.options import option
+from ...tracer.session.record_options import code_option
 from ...traces.kernel_names import BASES, names_by
 from .recording import ARRAYS, Recording
 
@@ -109,5 +110,17 @@ class Reading(Selection, Recording):
     """Options of verbs that read a trace, or record a source for this once."""
 
 
-READING, SELECTION = Reading(), Selection()
+@dataclass(frozen=True)
+class CodeSelection(Selection):
+    """Options of verbs that read traces, or record sources, and of a recording take which code."""
+
+    code: str = code_option()
+
+    @property
+    def recording(self) -> Recording:
+        """The options of a recording of a source."""
+        return Recording(launch=self.lines, code=self.code)
+
+
+READING, SELECTION, CODE_SELECTION = Reading(), Selection(), CodeSelection()
 """The defaults."""

@@ -18,7 +18,6 @@ from importlib import import_module
 from inspect import Parameter, Signature, signature
 from os import environ
 from pathlib import Path
-from re import fullmatch
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, TypeVar, get_origin, get_type_hints
 
 import typer
@@ -44,6 +43,8 @@ GROUPS: Mapping[str, tuple[str, Mapping[str, Complete]]] = {
     "Recording": ("Recording options", {"launch": kernels}),
     "Reading": ("Recording options", {"launch": kernels}),
     "Selection": ("Options", {"launch": kernels}),
+    "CodeSelection": ("Options", {"launch": kernels}),
+    "RunCode": ("Recording options", {}),
 }
 """Classes of options, with the panel of the help and the shell completion of fields.
 
@@ -362,20 +363,20 @@ def _options_of(kind: Any) -> dict[str, tuple[Field[Any], Any, Parameter]]:
 
 def _is_for(kind: Any, kinds: Iterable[Any], name: str, value: Any) -> bool:
     """Return True if a class of options gets a value: where several have an option of that name,
-    those whose choices have the value, or all if none has it.
+    those with such a choice.
     """
     rivals = [each for each in kinds if name in each.__dataclass_fields__]
     if len(rivals) < 2:
         return True
-    takers = [
-        each
-        for each in rivals
-        if fullmatch(
-            each.__dataclass_fields__[name].metadata["option"].metavar.replace("NN", r"\d+"),
-            str(value),
-        )
-    ]
-    return kind in (takers or rivals)
+    described = {
+        each: each.__dataclass_fields__[name].metadata["option"].choices for each in rivals
+    }
+    if value in described[kind]:
+        return True
+    if not any(value in choices for choices in described.values()):
+        every = dict.fromkeys(choice for choices in described.values() for choice in choices)
+        raise CutraceError(f"--{dashed(name)} {value}: expected one of {', '.join(every)}")
+    return False
 
 
 def _merge(

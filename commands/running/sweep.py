@@ -18,6 +18,7 @@ from ...base.executor import Executor, WorkerPool, WorkItem, run, run_tasks
 from ...base.options import changed
 from ...base.version import __version__
 from ...models.replay.interface.options import ReplayOptions
+from ...tracer.session.record_options import PTX, RecordOptions, default_options
 from ..terminal.progress import ProgressReporter, progress
 
 if TYPE_CHECKING:
@@ -74,13 +75,14 @@ class Task:
     """A worker's task: the job, the replay options, and the `settings` of devices.
 
     `files` are the source and its neighbours, for workers on other machines; empty if the worker
-    reads them itself.
+    reads them itself. `code` is what runs, as `--code` says it.
     """
 
     job: "Job"
     options: ReplayOptions
     settings: tuple[Setting, ...]
     files: Mapping[str, bytes]
+    code: str = PTX
 
 
 def files_beside(source: Path) -> dict[str, bytes]:
@@ -111,13 +113,14 @@ def _count(task: Task, folder: Path) -> "pl.DataFrame":
     for name, data in task.files.items():
         (folder / name).write_bytes(data)
     source = folder / job.source.name if task.files else job.source
-    path = record(
-        source,
-        job.launches,
-        folder / "job.cutrace",
-        arch=job.arch or DEFAULT_TARGET,
-        options=job.options,
-    )
+    with default_options(RecordOptions(code=task.code)):
+        path = record(
+            source,
+            job.launches,
+            folder / "job.cutrace",
+            arch=job.arch or DEFAULT_TARGET,
+            options=job.options,
+        )
     trace, tables = read_trace(path), []
     for setting in task.settings:
         refusals = setting.refusals.items()
@@ -163,6 +166,7 @@ def run_suite(
     options: ReplayOptions,
     processes: int | None = None,
     executor: Executor | None = None,
+    code: str = PTX,
 ) -> "list[pl.DataFrame]":
     """Run the open jobs, write the table, and return every job's table in order.
 
@@ -170,7 +174,7 @@ def run_suite(
     naming the failed jobs, after the others have ended.
     """
     with closing(out):
-        return _run_jobs(suite, out, options, processes, executor)
+        return _run_jobs(suite, out, options, processes, executor, code)
 
 
 def _run_jobs(
@@ -179,12 +183,13 @@ def _run_jobs(
     options: ReplayOptions,
     processes: int | None,
     executor: Executor | None,
+    code: str,
 ) -> "list[pl.DataFrame]":
     from ...analyzer.sweep.suite import list_jobs
     from ...analyzer.sweep.sweep_table import join_tables
 
     jobs, settings = list_jobs(suite), list_settings(suite, options)
-    parameters = {**changed(options), "sweep": suite.settings()}
+    parameters = {**changed(options), "sweep": suite.settings(), "runs": code}
     names, keys = [_key(job, parameters) for job in jobs], out.begin()
     waiting = [n for n, name in enumerate(names) if name not in keys]
     count = min(processes or os.cpu_count() or 1, len(waiting))
@@ -196,6 +201,7 @@ def _run_jobs(
             options,
             settings,
             files_beside(jobs[n].source) if executor else {},
+            code,
         )
         for n in waiting
     ]

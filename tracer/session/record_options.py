@@ -20,6 +20,24 @@ CODES = (PTX, "sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 """What may run: PTX, or the machine code of an architecture."""
 
 
+def code_option() -> Any:
+    """Return the option that says which code runs."""
+    return option(
+        PTX,
+        "Run the kernels' PTX (`ptx`, the default) or their machine code for a capability, 7.5 to "
+        "12.0: instructions are then counted as the assembler made them.",
+        "ptx|sm_NN",
+        panel=_PANEL,
+        choices=CODES,
+    )
+
+
+def check_code(code: str) -> None:
+    """Raise CutraceError for a code that does not exist."""
+    if code not in CODES:
+        raise CutraceError(f"there is no code `{code}`, expected one of {', '.join(CODES)}")
+
+
 @dataclass(frozen=True, slots=True)
 class RecordOptions(RunOptions):
     """Options for running and recording launches (`filter.py` parses the latter)."""
@@ -42,13 +60,7 @@ class RecordOptions(RunOptions):
     only_spaces: str | None = option(
         None, "Record the accesses to these state spaces.", "global|shared|...", panel=_PANEL
     )
-    code: str = option(
-        PTX,
-        "Run the kernels' PTX (`ptx`, the default) or their machine code for a capability, 7.5 to "
-        "12.0: instructions are then counted as the assembler made them.",
-        "ptx|sm_NN",
-        panel=_PANEL,
-    )
+    code: str = code_option()
     control: bool = option(True, "Leave out which instructions the warps ran.", panel=_PANEL)
     sample_blocks: str | None = option(
         None,
@@ -67,9 +79,7 @@ class RecordOptions(RunOptions):
 
     def __post_init__(self) -> None:
         RunOptions.__post_init__(self)
-        if self.code not in CODES:
-            expected = ", ".join(CODES)
-            raise CutraceError(f"there is no code `{self.code}`, expected one of {expected}")
+        check_code(self.code)
 
 
 class SessionOptions(TypedDict, total=False):

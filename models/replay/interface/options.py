@@ -57,6 +57,7 @@ class ReplayOptions:
         CODE[0],
         "Count loads and stores in the assembled code (since 7.0), or in the PTX.",
         "|".join(CODE),
+        choices=CODE,
     )
     cache_config: str | None = option(
         None, "How L1 and shared memory divide their space.", "|".join(CACHE_CONFIGS)

@@ -87,7 +87,7 @@ def test_one_launch_is_singular(trace: Path, capsys: Captured) -> None:
 
 def test_a_code_that_does_not_exist_is_refused(folder: Path, capsys: Captured) -> None:
     assert run(["analyze", "reverse.cu", "--code", "sm_999"]) == 2
-    assert "there is no code `sm_999`" in capsys.readouterr().err
+    assert "--code sm_999: expected one of assembled, ptx, sm_75" in capsys.readouterr().err
     assert run(["analyze", "--help-all"]) == 0
     assert "--code assembled|ptx|sm_NN" in capsys.readouterr().out
 

@@ -1,10 +1,11 @@
-"""Compute PyTorch's own operators on the host; record what it compiles.
+"""Compute PyTorch's own operators on the host, or have them run; record what it compiles.
 
-ATen's kernels are machine code, which cannot be recorded. An operator for CUDA tensors is computed
-by its CPU kernel over the same memory, in its turn in the stream; the trace has its name as a
-library call. Kernels of `torch.compile` (Triton) and of extensions run and are recorded. A torch
-without CUDA stays on the CPU; Triton kernels accept its tensors. The code runs in the user's
-Python, so it imports the standard library only.
+ATen's kernels are machine code. With `--libraries run` they run as such, and are recorded; else an
+operator for CUDA tensors is computed by its CPU kernel over the same memory, in its turn in the
+stream, which is faster; the trace has its name as a library call. Kernels of `torch.compile`
+(Triton) and of extensions run and are recorded. A torch without CUDA stays on the CPU; Triton
+kernels accept its tensors. The code runs in the user's Python, so it imports the standard library
+only.
 """
 
 import ctypes
@@ -20,7 +21,8 @@ _MESSAGE = (
 )
 _OPERATORS = (
     "cutrace: torch's built-in CUDA kernels are machine code: its operators are computed on the"
-    " host, and their kernels are not counted (cutrace info names them)"
+    " host, and their kernels are not counted (cutrace info names them); with --libraries run they"
+    " run"
 )
 NATIVE = (
     *("empty", "_efficientzerotensor", "as_strided", "set_", "resize_", "view", "unfold"),
@@ -73,7 +75,7 @@ def _capability() -> tuple[int, int]:
 
 
 def compute_operators(torch: Any) -> None:
-    """Register a kernel on the host for every operator that ATen has for CUDA."""
+    """Register a kernel on the host for every operator that ATen has for CUDA, unless they run."""
     for name, value in INDUCTOR.items():
         os.environ.setdefault(name, value)
     torch.backends.cudnn.enabled = False
@@ -81,6 +83,8 @@ def compute_operators(torch: Any) -> None:
         getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
     push_ranges(torch)
     name_tensors(torch)
+    if os.environ.get("CUTRACE_LIBRARIES") == "run":
+        return
     library = torch.library.Library("aten", "IMPL")
     host = OperatorHost(torch, library)
     names = torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
