@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from ...traces.schema import Space
+from ..simt.access.cluster import SPAN, START
 from ..simt.memory.memory import WINDOWS
 from .frame import DRIVER_FUNCTIONS
 from .lift import SHARED_WINDOW, Lifter, Operand, registers
@@ -23,8 +24,11 @@ COUNTED, AGREED = "%R901", "%P901"
 """Registers for the result of a barrier's reduction, which B2R reads."""
 
 
-def _address(lifter: Lifter, operand: Operand, space: str) -> str:
-    """Return an address in brackets: a register of 64 or, in shared and local memory, 32 bits."""
+def address_of(lifter: Lifter, operand: Operand, space: str) -> str:
+    """Return an address in brackets: a register of 64 or, in shared and local memory, 32 bits.
+
+    `space` is "" for a generic address, "cluster" for shared memory of any block of a cluster.
+    """
     if operand.kind != "[":
         raise lifter.refuse(f"expected an address, found `{operand.text}`")
     inner = operand.text[operand.text.rindex("[") + 1 : -1]
@@ -60,7 +64,13 @@ def _address(lifter: Lifter, operand: Operand, space: str) -> str:
             lifter.emit(f"add.u{64 if wide else 32}", made, base, value)
             value = made
         base = value
-    if space == "shared":
+    if space == "shared" and lifter.is_clustered and base:
+        own = lifter.new()
+        lifter.emit("and.b32", own, base, str(SPAN - 1))  # above is the block's rank
+        base = own
+    if space == "cluster" and lifter.is_clustered:
+        offset += START
+    if space in ("shared", "cluster"):
         offset += lifter.displacement
     if space == "" and base:
         base = _generic(lifter, base, offset)
@@ -77,7 +87,8 @@ def _generic(lifter: Lifter, base: str, offset: int) -> str:
     lifter.emit("setp.eq.u32", is_shared, high, str(SHARED_WINDOW))
     lifter.emit("cvt.u64.u32", shared, low)
     window = lifter.new("d")
-    lifter.emit("add.s64", window, shared, str(WINDOWS[Space.SHARED][0] + lifter.displacement))
+    first = WINDOWS[Space.SHARED][0] + START * lifter.is_clustered + lifter.displacement
+    lifter.emit("add.s64", window, shared, str(first))
     lifter.emit("selp.b64", made, window, place, is_shared)
     return made
 
@@ -109,7 +120,7 @@ def _load(space: str) -> Handler:
         order = order if space in ("global", "") else ""
         if order == ".nc" and not space:
             order = ""
-        address = _address(lifter, place, space)
+        address = address_of(lifter, place, space)
         names = [lifter.new() for _ in range(count)] if to.is_zero else registers(to, count)
         vector = f".v{count}" if count > 1 else ""
         relaxed = order if order != ".nc" else ""
@@ -138,7 +149,7 @@ def _store(space: str) -> Handler:
         place, value = lifter.require(2)
         name = f".{space}" if space else ""
         order = order if space in ("global", "") else ""
-        address = _address(lifter, place, space)
+        address = address_of(lifter, place, space)
         if value.is_zero:
             names = ["0"] * count
         else:
@@ -174,7 +185,7 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
             lifter.emit(
                 f"atom{name}.add.u32",
                 lifter.to(to),
-                _address(lifter, place, space),
+                address_of(lifter, place, space),
                 "1",
                 guarded=True,
             )
@@ -192,13 +203,15 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
             operation = f"{operation}.noftz"
         operands = lifter.require(*((2,) if reduces else (4,) if is_swap and space == "shared" else
                                (3, 4, 5)))  # fmt: skip
+        done: Operand | None = None
         if operands[0].kind == "P":
-            if operands[0].number >= 0:
-                raise lifter.refuse("cutrace does not know this form")
+            done = operands[0] if operands[0].number >= 0 else None
             operands = operands[1:]
         target = None if reduces else operands[0]
         place, *values = operands if reduces else operands[1:]
-        address = _address(lifter, place, space)
+        address = address_of(lifter, place, space)
+        if done is not None:  # it does nothing in another space, and says so
+            _only_global(lifter, done, address)
         read = [lifter.wide(v) if size == 8 else _plain(lifter, v) for v in values]
         if target is None:
             lifter.emit(f"red{name}.{operation}.{kind}", address, *read, guarded=True)
@@ -214,6 +227,26 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
     return lift
 
 
+def _only_global(lifter: Lifter, done: Operand, address: str) -> None:
+    """Let the rest of an instruction run in the lanes whose address is global."""
+    place = lifter.new("d")
+    base, _, offset = address.strip("[]").partition("+")
+    lifter.emit("add.s64", place, base, offset or "0")
+    inside, some = lifter.new("p"), lifter.new("p")
+    lifter.emit("isspacep.global", inside, place)
+    lifter.emit("mov.pred", lifter.to(done), inside)
+    guard = lifter.guard
+    if not guard:
+        lifter.set_guard(inside)
+        return
+    own = guard
+    if guard[0] == "!":
+        own = lifter.new("p")
+        lifter.emit("not.pred", own, guard[1:])
+    lifter.emit("and.pred", some, own, inside)
+    lifter.set_guard(some)
+
+
 def _plain(lifter: Lifter, operand: Operand) -> str:
     if operand.is_zero:
         made = lifter.new()
@@ -227,7 +260,7 @@ def _spin(lifter: Lifter, name: str, space: str) -> None:
     lifter.take("SPIN")
     size = 8 if lifter.has("64") else 4
     to, place, expected, value = lifter.require(4)
-    address = _address(lifter, place, space)
+    address = address_of(lifter, place, space)
     read = lifter.wide if size == 8 else (lambda o: _plain(lifter, o))
     old, same = lifter.new("d" if size == 8 else "r"), lifter.new("p")
     first = read(expected)
@@ -241,13 +274,13 @@ def _spin(lifter: Lifter, name: str, space: str) -> None:
 
 def copy_async(lifter: Lifter) -> None:
     """LDGSTS: from global to shared memory, past the registers."""
-    lifter.take("E", "LTC64B", "LTC128B", "LTC256B")
+    lifter.take("E", "LTC64B", "LTC128B", "LTC256B", "ZFILL")
     bypass = lifter.has("BYPASS")
     size = lifter.one({"128": "16", "64": "8"}, "4")
     # Since 9.0 a descriptor may stand before the address as an operand of its own.
     lifter.operands = [o for o in lifter.operands if o.kind != "#" or o.text[:5] != "desc["]
     to, place, *condition = lifter.require(2, 3)
-    target, source = _address(lifter, to, "shared"), _address(lifter, place, "global")
+    target, source = address_of(lifter, to, "shared"), address_of(lifter, place, "global")
     operands = [target, source, size]
     if condition and (holds := lifter.truth(condition[0])) is not True:
         if isinstance(holds, bool):
@@ -288,7 +321,7 @@ def move_matrix(lifter: Lifter) -> None:
     if value.kind != "R" or value.is_zero or value.suffix:
         raise lifter.refuse("cutrace does not know this form")
     words = f"{{{', '.join(registers(value, count))}}}"
-    operands = [words, _address(lifter, place, "shared")]
+    operands = [words, address_of(lifter, place, "shared")]
     form = f"sync.aligned.m8n8.x{count}{layout}.shared.b16"
     lifter.emit(f"{'ld' if loads else 'st'}matrix.{form}", *operands[:: 1 if loads else -1],
            guarded=True)  # fmt: skip
@@ -394,7 +427,7 @@ def ask_space(lifter: Lifter) -> None:
     lifter.take("E")
     space = lifter.one({"S": "shared", "L": "local", "G": "global"})
     to, _, place = lifter.require(3)
-    inner = _address(lifter, place, "")
+    inner = address_of(lifter, place, "")
     lifter.emit(f"isspacep.{space}", lifter.to(to), inner[1 : inner.rindex("+")])
 
 

@@ -5,6 +5,7 @@ and refuses the instruction if others are left. Uniform forms (UIADD3) have the 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from .lift import SHARED_WINDOW, ZERO, Lifter, Operand, registers
 
@@ -705,38 +706,39 @@ def _load_four(lifter: Lifter, to: Operand, place: Operand) -> None:
         lifter.emit("mov.b64", f"{{{', '.join(pair)}}}", value, guarded=True)
 
 
-def _all_predicates(lifter: Lifter) -> list[Operand]:
-    """Return the operands without PR, all predicates, which nvdisasm may leave out."""
+def _all_predicates(lifter: Lifter) -> tuple[list[Operand], int]:
+    """Return the operands without PR, all predicates, which nvdisasm may leave out, and the first
+    bit of the byte that is meant."""
+    byte = 8 * int(lifter.one({f"B{n}": str(n) for n in range(4)}, "0"))
     operands = lifter.require(2, 3, 4)
-    return [
-        o
-        for o, text in zip(operands, lifter.now.operands, strict=True)
-        if text not in ("PR", "UPR")
-    ]
+    pairs = zip(operands, lifter.now.operands, strict=True)
+    return [o for o, text in pairs if text not in ("PR", "UPR") and text[0] != "@"], byte
 
 
 def pack_predicates(lifter: Lifter) -> None:
-    """P2R: the predicates that a mask selects, in the bits of a register."""
-    to, rest, mask = _all_predicates(lifter)
+    """P2R: the predicates that a mask selects, in the bits of a register's byte."""
+    (to, rest, mask), byte = _all_predicates(lifter)
     bits = mask.number & 0x7F
     total = lifter.new()
-    lifter.emit("and.b32", total, lifter.word(rest), str(~bits & 0xFFFFFFFF))
+    lifter.emit("and.b32", total, lifter.word(rest), str(~(bits << byte) & 0xFFFFFFFF))
     uniform = "U" * lifter.opcode.startswith("U")
     for number in (n for n in range(7) if bits >> n & 1):
         made, both = lifter.new(), lifter.new()
-        lifter.emit("selp.u32", made, str(1 << number), "0", f"%{uniform}P{number}")
+        lifter.emit("selp.u32", made, str(1 << number + byte), "0", f"%{uniform}P{number}")
         lifter.emit("or.b32", both, total, made)
         total = both
     lifter.emit("mov.b32", lifter.to(to), total)
 
 
 def unpack_predicates(lifter: Lifter) -> None:
-    """R2P: bits of a register to the predicates that a mask selects."""
-    value, mask = _all_predicates(lifter)
+    """R2P: bits of a register's byte to the predicates that a mask selects."""
+    (value, mask), byte = _all_predicates(lifter)
+    if value.suffix:
+        byte, value = 8 * int(value.suffix[0][1:]), replace(value, suffix=())
     word = lifter.word(value)
     for number in (n for n in range(7) if mask.number >> n & 1):
         bit = lifter.new()
-        lifter.emit("and.b32", bit, word, str(1 << number))
+        lifter.emit("and.b32", bit, word, str(1 << number + byte))
         uniform = "U" * lifter.opcode.startswith("U")
         lifter.emit("setp.ne.u32", f"%{uniform}P{number}", bit, "0")
 
@@ -749,12 +751,32 @@ def _float(name: str) -> Handler:
 
     def lift(lifter: Lifter) -> None:
         rounding = lifter.one(_ROUNDINGS, ".rn")
+        if name == "mul" and (times := lifter.one(_SCALES, "")):
+            _multiply_scaled(lifter, rounding, times)
+            return
         suffix = f"{rounding}{'.ftz' * lifter.has('FTZ')}{'.sat' * lifter.has('SAT')}.f32"
         count = 4 if name == "fma" else 3
         to, *values = lifter.require(count)
         lifter.emit(name + suffix, lifter.to(to), *map(lifter.single, values))
 
     return lift
+
+
+_SCALES = {**{f"D{2**n}": f"0d{0x3FF - n << 52:016X}" for n in (1, 2, 3)},
+           **{f"M{2**n}": f"0d{0x3FF + n << 52:016X}" for n in (1, 2, 3)}}  # fmt: skip
+
+
+def _multiply_scaled(lifter: Lifter, rounding: str, times: str) -> None:
+    """FMUL.D2: a product divided by 2, 4, 8, or times that, rounded once."""
+    to, a, b = lifter.require(3)
+    wide = []
+    for each in (a, b):
+        wide.append(lifter.new("d"))
+        lifter.emit("cvt.f64.f32", wide[-1], lifter.single(each))
+    product, scaled = lifter.new("d"), lifter.new("d")
+    lifter.emit("mul.rn.f64", product, *wide)
+    lifter.emit("mul.rn.f64", scaled, product, times)
+    lifter.emit(f"cvt{rounding}.f32.f64", lifter.to(to), scaled)
 
 
 def _double(name: str) -> Handler:
@@ -797,6 +819,15 @@ def function(lifter: Lifter) -> None:
         lifter.emit(upper, made, pair)
         lifter.emit("mov.b64", f"{{{lifter.new()}, {lifter.to(to)}}}", made, guarded=True)
         return
+    half = lifter.one({"F16": "f16", "BF16": "bf16"}, "")
+    if half:
+        name = lifter.one({"TANH": "tanh.approx", "EX2": "ex2.approx"})
+        flush = ".ftz" * (half == "bf16" and name[0] == "e")
+        to, value = lifter.require(2)
+        made = lifter.new("h")
+        lifter.emit(f"{name}{flush}.{half}", made, _source_value(lifter, value, half))
+        lifter.emit("cvt.u32.u16", lifter.to(to), made)
+        return
     operation = lifter.one(_FUNCTIONS)
     to, value = lifter.require(2)
     lifter.emit(operation, lifter.to(to), lifter.single(value))
@@ -830,9 +861,7 @@ def check_division(lifter: Lifter) -> None:
 
 _TYPES = {
     **{f"{kind}{size}": f"{kind.lower()}{size}" for kind in "US" for size in (8, 16, 32, 64)},
-    "F16": "f16",
-    "F32": "f32",
-    "F64": "f64",
+    **{"F16": "f16", "BF16": "bf16", "F32": "f32", "F64": "f64"},
 }
 _WHOLE = {"TRUNC": ".rzi", "FLOOR": ".rmi", "CEIL": ".rpi", "ROUND": ".rni"}
 _STEPS = {"RM": ".rm", "RP": ".rp", "RZ": ".rz", "RN": ".rn"}
@@ -845,7 +874,7 @@ def _source_value(lifter: Lifter, operand: Operand, kind: str) -> str:
         return lifter.single(operand)
     if kind in ("u32", "s32"):
         return lifter.word(operand)
-    if kind in ("f16", "u16", "s16") or kind in ("u8", "s8"):
+    if kind in ("f16", "bf16", "u16", "s16", "u8", "s8"):
         part = operand.suffix[0] if operand.suffix else ""
         if operand.negative or operand.absolute or operand.kind != "R" or len(part) > 2:
             raise lifter.refuse("cutrace does not know this form")
@@ -881,12 +910,12 @@ def convert(lifter: Lifter) -> None:
         if len(types) != 2:
             raise lifter.refuse("cutrace does not know these types")
         target, source = types
-        grows = int(target[1:]) > int(source[1:])
+        grows = int(target.strip("bf")) > int(source.strip("bf"))
         rounding = "" if grows else _STEPS[steps[0]] if steps else ".rn"
     else:
         target = source = types[0] if types else "f32"
         rounding = _WHOLE[whole[0]] if whole else ".rni"
-    if "f64" in (target, source) or target == "f16":
+    if "f64" in (target, source) or target in ("f16", "bf16"):
         flush = ""
     to, value = lifter.require(2)
     read = _source_value(lifter, value, source)
@@ -895,7 +924,7 @@ def convert(lifter: Lifter) -> None:
         made = lifter.new("d")
         lifter.emit(operation, made, read)
         lifter.put_wide(to, made)
-    elif target == "f16":
+    elif target in ("f16", "bf16"):
         made = lifter.new("h")
         lifter.emit(operation, made, read)
         lifter.emit("cvt.u32.u16", lifter.to(to), made)
@@ -903,13 +932,62 @@ def convert(lifter: Lifter) -> None:
         lifter.emit(operation, lifter.to(to), read)
 
 
+_EIGHTS = {"E4M3": "e4m3x2", "E5M2": "e5m2x2"}
+
+
 def convert_packed(lifter: Lifter) -> None:
-    """F2FP: two f32 to a pair of halves."""
-    lifter.take("PACK_AB", "F32")
+    """F2FP: two f32 to a pair of halves, or from and to pairs of floats of 8 bits."""
+    relu, eight = ".relu" * lifter.has("RELU"), lifter.one(_EIGHTS, "")
+    if lifter.has("UNPACK_B"):
+        lifter.one({"F16": "f16x2"})
+        to, pair = lifter.require(2)
+        half = _source_value(lifter, pair, "u16")
+        lifter.emit(f"cvt.rn{relu}.f16x2.{eight}", lifter.to(to), half)
+        return
+    if eight:
+        lifter.one({"SATFINITE": ""})
+        made = lifter.new("h")
+        form = f"cvt.rn.satfinite{relu}.{eight}"
+        if lifter.has("UNPACK_B_MERGE_C"):
+            lifter.one({"F16": ""})
+            to, pair, before = lifter.require(3)
+            lifter.emit(f"{form}.f16x2", made, lifter.word(pair))
+        else:
+            lifter.one({"PACK_AB_MERGE_C": ""})
+            lifter.one({"F32": ""})
+            to, a, b, before = lifter.require(4)
+            lifter.emit(f"{form}.f32", made, lifter.single(a), lifter.single(b))
+        low, high = lifter.new(), lifter.new()
+        lifter.emit("cvt.u32.u16", low, made)
+        lifter.emit("shl.b32", high, lifter.word(before), "16")
+        lifter.emit("or.b32", lifter.to(to), low, high)
+        return
+    lifter.take("F32")
+    if lifter.has("TF32"):
+        lifter.one({"PACK_B": ""})
+        to, value = lifter.require(2)
+        lifter.emit(f"cvt.rn{relu}.tf32.f32", lifter.to(to), lifter.single(value))
+        return
+    lifter.one({"PACK_AB": ""})
     kind = lifter.one({"F16": "f16", "BF16": "bf16"}, "f16")
-    relu = ".relu" * lifter.has("RELU")
+    rounding = lifter.one({"RZ": ".rz"}, ".rn")
     to, a, b = lifter.require(3)
-    lifter.emit(f"cvt.rn{relu}.{kind}x2.f32", lifter.to(to), lifter.single(a), lifter.single(b))
+    form = f"cvt{rounding}{relu}.{kind}x2.f32"
+    lifter.emit(form, lifter.to(to), lifter.single(a), lifter.single(b))
+
+
+def convert_bytes(lifter: Lifter) -> None:
+    """I2IP: two integers, cut to the range of small ones, below those that are there."""
+    kind = lifter.one({name: name.lower() for name in ("U8", "S8", "U4", "S4", "U2", "S2")}, "")
+    half = lifter.one({"U16": "u16", "S16": "s16"}, "")
+    lifter.one({"SAT": ""})
+    lifter.take("S32")
+    to, a, b, *before = lifter.require(3, 4)
+    form = f"cvt.pack.sat.{half or kind}.s32"
+    words = [lifter.word(each) for each in (a, b, *([] if half else before))]
+    if bool(half) == bool(kind) or (half and before and not before[0].is_zero):
+        raise lifter.refuse("cutrace does not know this form")
+    lifter.emit(form + ".b32" * (not half), lifter.to(to), *words)
 
 
 _HALVES = {"H0_H0": (0, 0), "H1_H1": (1, 1), "H1_H0": (1, 0), "H0_NH1": None}
@@ -1119,6 +1197,7 @@ HANDLERS: Mapping[str, Handler] = {
     "FCHK": check_division,
     **dict.fromkeys(("F2F", "F2I", "I2F", "I2FP", "FRND"), convert),
     "F2FP": convert_packed,
+    "I2IP": convert_bytes,
     "HADD2": _half("add"),
     "HMUL2": _half("mul"),
     "HFMA2": _half("fma"),

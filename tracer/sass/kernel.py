@@ -17,11 +17,12 @@ from ..ptx.kernel import Kernel, Location, Module
 from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
-from . import access, arithmetic, product
+from . import access, arithmetic, bulk, product
 from .cubin import Code, Cubin, Instruction, read_code
 from .lift import Lifted, Lifter
 from .reconvergence import reconverge
 
+HANDLERS = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS, **bulk.HANDLERS}
 _STACK = "machine_stack"
 
 
@@ -58,8 +59,7 @@ def cubin_kernel(cubin: Cubin, frame: str, like: Kernel) -> MachineKernel:
 def _lifted(
     alone: str, like: Kernel, code: Code, places: Mapping[int, Location | None]
 ) -> MachineKernel:
-    handlers = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS}
-    lifted = Lifter(code, like.parameters).lift(handlers)
+    lifted = Lifter(code, like.parameters).lift(HANDLERS)
     text, first = _text(alone, like.name, lifted)
     linked = link_with_divergent_sync(parse_module(text), like.name)
     return _with_rows(linked, like, code, lifted, first, places)

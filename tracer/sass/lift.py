@@ -21,6 +21,8 @@ An unknown opcode, modifier or operand is refused by name.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from types import MappingProxyType
+from typing import Any
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
@@ -41,8 +43,40 @@ _SINCE_RESERVED = 90
 _LARGEST_TABLE = 1024
 """Bytes of a table of constants that is read at a place known at run time: a `switch` has one."""
 
-_LAUNCH = ("%ntid.x", "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z")
 _BLACKWELL = 100
+_AXES = "xyz"
+
+
+def _three(first: int, name: str) -> dict[int, str]:
+    return {first + 4 * number: f"{name}.{axis}" for number, axis in enumerate(_AXES)}
+
+
+_LAUNCH = {0: _three(0, "%ntid") | _three(0xC, "%nctaid"),
+           _BLACKWELL: _three(0x360, "%ntid") | _three(0x370, "%nctaid")}  # fmt: skip
+"""What constant bank 0 has of a launch, by the first capability: special registers by place."""
+
+_OF_CLUSTERS = {
+    _SINCE_RESERVED: {
+        **_three(0x144, "%cluster_nctaid"), **_three(0x15C, "%nclusterid"), 0x10C: "%nsmid",
+        0x2C: "%dynamic_smem_size", 0x114: "0", 0x188: "%cluster_nctarank",
+    },
+    _BLACKWELL: {
+        **_three(0x2A0, "%cluster_nctaid"), **_three(0x2C0, "%nclusterid"), 0x2D0: "%nsmid",
+        0x2AC: "%dynamic_smem_size", 0x16C: "0", 0x2CC: "%cluster_nctarank",
+    },
+}  # fmt: skip
+_IS_CLUSTER = {_SINCE_RESERVED: 0x140, _BLACKWELL: 0x36C}
+_RECIPROCALS = {
+    _SINCE_RESERVED: _three(0x150, "%cluster_nctaid"),
+    _BLACKWELL: _three(0x2B0, "%cluster_nctaid"),
+}
+_BY_SIZE = range(0x2A0, 0x2D0)
+"""Places since 10.0 that depend on SR_CgaSize, which is 0 here."""
+
+_PARAMETER_BASE = {_SINCE_RESERVED: (0x198, 0x220), _BLACKWELL: (0x348, 0x380)}
+"""Where the generic address of constant bank 0 lies, and of which place there it is."""
+
+_CLUSTERED = ("UCGABAR", "STAS", "REDAS", "UBLKCP.S.S", "UBLKRED.S.S")
 
 _REGISTER = re.compile(r"(U?R)(Z|\d+)((?:\.\w+)*)")
 _PREDICATE = re.compile(r"(U?P)(T|\d)")
@@ -113,6 +147,11 @@ class Lifter:
         self._guard = ""
         self._parameters = list(_placed(parameters))
         self.displacement = -_RESERVED if code.capability >= _SINCE_RESERVED else 0
+        self.is_clustered = any(
+            each.opcode.startswith(_CLUSTERED) or "MULTICAST" in each.opcode
+            for each in code.instructions
+        )
+        """Whether addresses of shared memory may be those of other blocks."""
 
     # Text
 
@@ -153,6 +192,15 @@ class Lifter:
                 self.lines.append((f"mov.pred {copy}, {name};", instruction))
                 name = copy
             self._guard = f"@{'!' * guard.startswith('!')}{name} "
+
+    @property
+    def guard(self) -> str:
+        """The predicate of the instruction: `%P0`, `!%P0` or empty."""
+        return self._guard[1:].strip()
+
+    def set_guard(self, predicate: str) -> None:
+        """Let what follows of an instruction run where a predicate holds."""
+        self._guard = f"@{predicate} " if predicate else ""
 
     def take(self, *known: str) -> list[str]:
         """Remove known modifiers; return those that were there."""
@@ -391,11 +439,19 @@ class Lifter:
                     self.emit(f"ld.param.{bits}", made, f"[{where}]")
                     return made
         is_new = self.code.capability >= _BLACKWELL
+        if is_new and offset in _BY_SIZE:
+            index = ""
         local = WINDOWS[Space.LOCAL][0]
-        values: dict[int, str] = {}
-        places = (0x360, 0x370) if is_new else (0, 0xC)
-        for number, name in enumerate(_LAUNCH):
-            values[places[number // 3] + 4 * (number % 3)] = name
+        values = {**self._since(_LAUNCH), **self._since(_OF_CLUSTERS)}
+        if size == 4 and not index and (word := self._cluster_word(offset)):
+            return word
+        if size == 8 and not index and self._parameters:
+            place, origin = self._since(_PARAMETER_BASE, (-1, 0))
+            if offset == place:
+                self.emit("mov.u64", made, self._parameters[0][1].name)
+                base = self._made("cvta.param.u64", made, kind="d")
+                behind = origin - self.code.parameters
+                return self._made("add.u64", base, str(behind), kind="d")
         first = 0x2F8 if is_new else 0x20
         values |= {first: str(local & 0xFFFFFFFF), first + 4: str(local >> 32)}
         values |= {first - 8: "0", first - 4: str(SHARED_WINDOW)}
@@ -410,6 +466,21 @@ class Lifter:
             return words[0]
         self.emit("mov.b64", made, f"{{{', '.join(words)}}}")
         return made
+
+    def _since(self, table: Mapping[int, Any], default: Any = MappingProxyType({})) -> Any:
+        """Return the entry of a table of the last capability that is not above this one."""
+        known = [first for first in table if first <= self.code.capability]
+        return table[max(known)] if known else default
+
+    def _cluster_word(self, offset: int) -> str:
+        """Return a word about clusters that no special register of 32 bits has, or ""."""
+        if offset == self._since(_IS_CLUSTER, -1):
+            holds = self._made("mov.pred", "%is_explicit_cluster", kind="p")
+            return self._made("selp.u32", "1", "0", holds)
+        if name := self._since(_RECIPROCALS).get(offset):
+            number = self._made("cvt.rn.f32.u32", self._made("mov.u32", name))
+            return self._made("rcp.rp.f32", number)
+        return ""
 
     def _variable(self, offset: int) -> tuple[str, int] | None:
         for each in self.code.variables:
@@ -671,6 +742,10 @@ class Flow:
             return
         condition = lifter.operands[0] if len(instruction.operands) == 2 else None
         target = label_of(self.targets(instruction)[0])
+        if form == "U.ANY" and condition is None and lifter.guard:
+            holds = lifter._made("vote.any.pred", lifter.guard, kind="p")
+            lifter.lines.append((f"@{holds} bra {target};", instruction))
+            return
         if condition is None:
             lifter.emit("bra", target)
             return

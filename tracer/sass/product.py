@@ -1,5 +1,6 @@
 """Products of matrices in machine code: registers of a warp are the fragments of `mma.sync`."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -104,9 +105,95 @@ def transpose(lifter: Lifter) -> None:
     lifter.emit(form, lifter.to(to), lifter.word(value), guarded=True)
 
 
+_GROUP_SHAPE = re.compile(r"64x(\d+)x(\d+)")
+_GROUP_TYPES = {
+    "HGMMA": {"": "f16", "BF16": "bf16", "TF32": "tf32"},
+    "QGMMA": {"E4M3": "e4m3", "E5M2": "e5m2"},
+    "IGMMA": {"S8": "s8", "U8": "u8"},
+    "BGMMA": {"": "b1"},
+}
+_DESCRIPTOR = re.compile(r"gdesc\[UR(\d+)\]((?:\.\w+)*)")
+
+
+def group_product(lifter: Lifter) -> None:
+    """HGMMA, QGMMA, IGMMA and BGMMA: four warps' product of matrices in shared memory."""
+    is_sparse, saturates = lifter.has("SP"), lifter.has("SAT")
+    shape = next((m for m in map(_GROUP_SHAPE.fullmatch, lifter.modifiers) if m), None)
+    if shape is None:
+        raise lifter.refuse("cutrace does not know this shape")
+    lifter.take(shape[0])
+    result = "s32" if lifter.opcode in ("IGMMA", "BGMMA") else lifter.one(
+        {"F32": "f32", "F16": "f16"})  # fmt: skip
+    if lifter.opcode == "BGMMA" and len(lifter.take("AND", "POPC")) != 2:
+        raise lifter.refuse("cutrace does not know this form")
+    names = _GROUP_TYPES[lifter.opcode]
+    kinds = [names[m] for m in lifter.modifiers if m in names] or [names.get("", "")]
+    lifter.take(*names)
+    lifter.operands = [o for o in lifter.operands if not o.text.startswith("gsb")]
+    at = next(n for n, o in enumerate(lifter.operands) if o.text.startswith("gdesc"))
+    if at not in (1, 2) or not all(kinds) or lifter.modifiers:
+        raise lifter.refuse("cutrace does not know this form")
+    to, described, before, *others = (lifter.operands[0], *lifter.operands[at:])
+    match = _DESCRIPTOR.fullmatch(described.text)
+    if match is None or before.kind != "R" or to.is_zero or before.negative:
+        raise lifter.refuse("cutrace does not know this form")
+    marks = match[2].split(".")[1:]
+    if not {*marks} <= {"negA", "negB", "tnspA", "tnspB"}:
+        raise lifter.refuse("cutrace does not know this form")
+    scale = lifter.predicate(others.pop(0)) if others and others[0].kind == "P" else "1"
+    if not before.is_zero and before.text != to.text:
+        raise lifter.refuse("cutrace does not know this form")
+    a, b = (_descriptor(lifter, int(match[1]) + 2 * side) for side in (0, 1))
+    signs = ["-1" if f"neg{side}" in marks else "1" for side in "AB"]
+    turns = [str(int(f"tnsp{side}" in marks)) for side in "AB"]
+    if at == 2:
+        fragment = lifter.operands[1]
+        signs[0] = "-1" if fragment.negative else "1"
+        a = _fragment(lifter, replace(fragment, negative=False), 4)
+        turns = turns[1:]
+    metadata: list[str] = []
+    if is_sparse:
+        chosen = others.pop(0)
+        metadata = [lifter.word(chosen), str(others.pop(0).number if others else 0)]
+    if others:
+        raise lifter.refuse("cutrace does not know this form")
+    words = int(shape[1]) // (4 if result == "f16" else 2)
+    form = f"wgmma.mma_async{'.sp' * is_sparse}.sync.aligned.m64n{shape[1]}k{shape[2]}"
+    types = ".".join((result, kinds[0], kinds[-1]))
+    more = signs + (turns if kinds[0] in ("f16", "bf16") else [])
+    if lifter.opcode in ("IGMMA", "BGMMA"):
+        more = []
+    tail = ".and.popc" if lifter.opcode == "BGMMA" else ""
+    lifter.emit(
+        f"{form}{'.satfinite' * saturates}.{types}{tail}", _fragment(lifter, to, words), a, b,
+        *metadata, scale, *more, guarded=True,
+    )  # fmt: skip
+
+
+def _descriptor(lifter: Lifter, register: int) -> str:
+    """Return the descriptor of a matrix: it has the sixteenth of an address of shared memory."""
+    low, made = lifter.new(), lifter.new("d")
+    lifter.emit("add.u32", low, f"%UR{register}", str(lifter.displacement // 16))
+    lifter.emit("mov.b64", made, f"{{{low}, %UR{register + 1}}}")
+    return made
+
+
+def group_order(lifter: Lifter) -> None:
+    """WARPGROUP: its products begin, or are complete."""
+    if lifter.has("ARRIVE"):
+        lifter.require(0)
+        lifter.emit("wgmma.fence.sync.aligned", guarded=True)
+    elif lifter.has("DEPBAR") and lifter.has("LE"):
+        lifter.emit("wgmma.wait_group.sync.aligned", str(lifter.operands[-1].number), guarded=True)
+    else:
+        raise lifter.refuse("cutrace does not know this form")
+
+
 HANDLERS: Mapping[str, Handler] = {
     "HMMA": half_product,
     "IMMA": integer_product,
     "DMMA": double_product,
     "MOVM": transpose,
+    **dict.fromkeys(_GROUP_TYPES, group_product),
+    "WARPGROUP": group_order,
 }

@@ -1,0 +1,412 @@
+"""Bulk copies, mbarriers and clusters in machine code of 9.0.
+
+An mbarrier is a word of 64 bits there whose counts rise to 2^20; the engine has its own form. So
+the word that initializes one, and the state that an arrival returns, are translated. Instructions
+of the uniform datapath run once for a warp: here for its first active lane.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from ..simt.access.cluster import START
+from .access import address_of
+from .arithmetic import Handler, nothing
+from .lift import Lifter, Operand, registers
+
+_COUNT = 1 << 20
+
+
+def _leader(lifter: Lifter) -> None:
+    """Let the rest of an instruction run in one lane: the first that its guard lets pass."""
+    guard, lanes, before = lifter.guard, lifter.new(), lifter.new()
+    if guard:
+        lifter.emit("vote.ballot.b32", lanes, guard)
+    else:
+        lifter.emit("activemask.b32", lanes)
+    lifter.emit("and.b32", before, lanes, "%lanemask_lt")
+    first = lifter.new("p")
+    if guard:
+        lifter.emit("setp.eq.and.u32", first, before, "0", guard)
+    else:
+        lifter.emit("setp.eq.u32", first, before, "0")
+    lifter.set_guard(first)
+
+
+def _uniform(lifter: Lifter, count: int, operand: Operand, skip: int = 0) -> list[str]:
+    """Return registers of an address `[UR4]`: those from `skip` words behind it on."""
+    inner = operand.text.strip("[]")
+    if operand.kind != "[" or not inner.startswith("UR") or not inner[2:].isdigit():
+        raise lifter.refuse(f"cutrace does not know the address `{operand.text}`")
+    return [f"%UR{int(inner[2:]) + skip + n}" for n in range(count)]
+
+
+def _shared(lifter: Lifter, register: str) -> str:
+    """Return an address of shared memory that a register has, of any block of the cluster."""
+    return f"[{register}+{lifter.displacement + START * lifter.is_clustered}]"
+
+
+def _pair(lifter: Lifter, names: Sequence[str]) -> str:
+    made = lifter.new("d")
+    lifter.emit("mov.b64", made, f"{{{', '.join(names)}}}")
+    return made
+
+
+def _without_hint(lifter: Lifter) -> list[Operand]:
+    """Return the operands; how caches keep what is copied is left out."""
+    return [o for o in lifter.operands if not o.text.startswith("desc[")]
+
+
+def barrier_word(lifter: Lifter) -> None:
+    """SYNCS: an mbarrier."""
+    if lifter.has("CCTL"):
+        lifter.take("IV", "IVALL")
+        lifter.require(0, 1)
+        nothing(lifter)
+    elif lifter.has("EXCH"):
+        _initialize(lifter)
+    elif lifter.has("PHASECHK"):
+        lifter.one({"TRANS64": ""})
+        name = "try_wait" if lifter.has("TRYWAIT") else "test_wait"
+        done, place, state = lifter.require(3)
+        parity = lifter.new()
+        lifter.emit("shr.u32", parity, lifter.word(state), "31")
+        at = address_of(lifter, place, "cluster")
+        form = f"mbarrier.{name}.parity.shared.b64"
+        lifter.emit(form, lifter.to(done), at, parity, guarded=True)
+    else:
+        _arrive(lifter)
+
+
+def _initialize(lifter: Lifter) -> None:
+    lifter.one({"64": ""})
+    old, place, value = lifter.require(3)
+    if not old.is_zero or value.kind != "R" or value.is_zero:
+        raise lifter.refuse("cutrace does not know this form")
+    left, count = lifter.new(), lifter.new()
+    lifter.emit("shr.u32", left, lifter.plain(value), "1")
+    lifter.emit("sub.u32", count, str(_COUNT), left)
+    at = address_of(lifter, place, "cluster")
+    if value.text.startswith("U"):
+        _leader(lifter)
+    lifter.emit("mbarrier.init.shared.b64", at, count, guarded=True)
+
+
+_ARRIVALS = {
+    "": ("arrive.expect_tx", True),
+    "A1T0": ("arrive", False),
+    "ART0": ("arrive", True),
+    "A0TR": ("expect_tx", True),
+    "A0TX": ("complete_tx", True),
+    "A0T1": ("expect_tx", False),
+}
+"""What a kind of arrival does, and whether a register has its number: else it is 1."""
+
+
+def _arrive(lifter: Lifter) -> None:
+    if not (lifter.has("ARRIVE") and lifter.has("TRANS64")):
+        raise lifter.refuse("cutrace does not know this form")
+    drops, _ = lifter.has("OPTOUT"), lifter.has("RED")
+    kinds = lifter.take(*_ARRIVALS)
+    name, counts = _ARRIVALS[kinds[0] if kinds else ""]
+    to, place, value = lifter.require(3)
+    if drops and not name.startswith("arrive"):
+        raise lifter.refuse("cutrace does not know this form")
+    at = address_of(lifter, place, "cluster")
+    name = name.replace("arrive", "arrive_drop") if drops else name
+    number = [lifter.word(value)] if counts else ["1"]
+    if name in ("expect_tx", "complete_tx"):
+        lifter.emit(f"mbarrier.{name}.relaxed.cta.shared.b64", at, *number, guarded=True)
+        return
+    state = "_" if to.is_zero else lifter.new("d")
+    number = number if counts else []
+    lifter.emit(f"mbarrier.{name}.shared.b64", state, at, *number, guarded=True)
+    if not to.is_zero:
+        _put_state(lifter, to, state)
+
+
+def _put_state(lifter: Lifter, to: Operand, state: str) -> None:
+    """Write the state of a phase: the number of its first arrivals in bits 1 to 20, of those that
+    are missing in 43 to 62, both from 2^20 downwards, and the phase in bit 63."""
+    words = []
+    for first in (0, 20):
+        moved, left, count = lifter.new("d"), lifter.new(), lifter.new()
+        lifter.emit("shr.u64", moved, state, str(first))
+        lifter.emit("cvt.u32.u64", left, moved)
+        lifter.emit("sub.u32", count, "0", left)
+        word = lifter.new()
+        lifter.emit("and.b32", word, count, str(_COUNT - 1))
+        words.append(word)
+    phase, top = lifter.new("d"), lifter.new()
+    lifter.emit("shr.u64", phase, state, "61")
+    lifter.emit("cvt.u32.u64", top, phase)
+    missing, expected = words
+    low, high = lifter.new(), lifter.new()
+    lifter.emit("shl.b32", low, expected, "1")
+    lifter.emit("shl.b32", top, top, "31")
+    lifter.emit("shl.b32", missing, missing, "11")
+    lifter.emit("or.b32", high, top, missing)
+    for name, word in zip(registers(to, 2), (low, high), strict=True):
+        lifter.emit("mov.b32", name, word)
+
+
+def copies_arrive(lifter: Lifter) -> None:
+    """ARRIVES.LDGSTSBAR: the copies past the registers arrive at an mbarrier."""
+    if not (lifter.has("LDGSTSBAR") and lifter.has("64")):
+        raise lifter.refuse("cutrace does not know this form")
+    counted = lifter.one({"ARVCNT": "arrive", "TRANSCNT": "complete"}) == "arrive"
+    (place,) = lifter.require(1)
+    at = address_of(lifter, place, "cluster")
+    if counted:
+        lifter.emit("cp.async.mbarrier.arrive.noinc.shared.b64", at, guarded=True)
+    else:  # SYNCS.ARRIVE.A0T1 has counted it
+        lifter.emit("mbarrier.complete_tx.relaxed.cta.shared.b64", at, "1", guarded=True)
+
+
+_SPACES = {"S": "shared::cluster", "G": "global"}
+_BARRIER = ".mbarrier::complete_tx::bytes"
+_REDUCTIONS = {name: f".{name.lower()}" for name in ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR",
+               "XOR")}  # fmt: skip
+_REDUCED = {
+    **{kind: f".{kind.lower()}" for kind in ("U32", "S32", "U64", "S64", "F32", "F64", "F16")},
+    **{"F16x2": ".f16", "BF16": ".bf16", "BF16_V2": ".bf16", "64": ".b64"},
+}
+
+
+def bulk_copy(lifter: Lifter) -> None:
+    """UBLKCP and UBLKRED: bytes between global memory and shared memory, or two shared ones."""
+    reduces = lifter.opcode == "UBLKRED"
+    spaces = [m for m in lifter.modifiers if m in _SPACES]
+    lifter.take(*_SPACES)
+    multicast, kind = lifter.has("MULTICAST"), ""
+    if reduces:
+        operation, element = lifter.one(_REDUCTIONS), lifter.one(_REDUCED, "")
+        lifter.take("RN")
+        element = element or (".b32" if operation in (".and", ".or", ".xor") else ".u32")
+        noftz = ".noftz" * (element in (".f16", ".bf16") and operation == ".add")
+        kind = f"{operation}{noftz}{element}"
+    lifter.operands = _without_hint(lifter)
+    to, source, number = lifter.require(3)
+    size = lifter.new()
+    count = lifter.new()
+    lifter.emit("and.b32", count, lifter.word(number), "0xffff")
+    lifter.emit("shl.b32", size, count, "4")
+    _leader(lifter)
+    if len(spaces) != 2 or (multicast and spaces != ["S", "G"]):
+        raise lifter.refuse("cutrace does not know this form")
+    mask: list[str] = []
+    if multicast:
+        part, half = lifter.new(), lifter.new("h")
+        lifter.emit("shr.u32", part, lifter.word(number), "16")
+        lifter.emit("cvt.u16.u32", half, part)
+        mask = [half]
+    if spaces[1] == "G":
+        where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
+    else:
+        where = _shared(lifter, *_uniform(lifter, 1, source))
+    verb = "cp.reduce.async.bulk" if reduces else "cp.async.bulk"
+    if spaces[0] == "G":
+        place = f"[{_pair(lifter, _uniform(lifter, 2, to))}]"
+        form = f"{verb}.global.shared::cta.bulk_group{kind}"
+        lifter.emit(form, place, where, size, guarded=True)
+        return
+    place, barrier = (_shared(lifter, name) for name in _uniform(lifter, 2, to))
+    origin = "global" if spaces[1] == "G" else "shared::cta"
+    form = f"{verb}.shared::cluster.{origin}{_BARRIER}{kind}"
+    lifter.emit(form + ".multicast::cluster" * multicast, place, where, size, barrier, *mask,
+                guarded=True)  # fmt: skip
+
+
+def prefetch_bulk(lifter: Lifter) -> None:
+    """UBLKPF: bytes of global memory to the cache."""
+    lifter.one({"L2": ""})
+    lifter.operands = _without_hint(lifter)
+    source, number = lifter.require(2)
+    count, size = lifter.new(), lifter.new()
+    lifter.emit("and.b32", count, lifter.word(number), "0xffff")
+    lifter.emit("shl.b32", size, count, "4")
+    _leader(lifter)
+    where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
+    lifter.emit("cp.async.bulk.prefetch.L2.global", where, size, guarded=True)
+
+
+_RANKS = {f"{rank}D": rank for rank in range(1, 6)}
+
+
+def tensor_copy(lifter: Lifter) -> None:
+    """UTMALDG, UTMASTG, UTMAREDG and UTMAPF: a box of a tensor from or to shared memory."""
+    rank = int(lifter.one({name: str(rank) for name, rank in _RANKS.items()}))
+    is_im2col, multicast = lifter.has("IM2COL"), lifter.has("MULTICAST")
+    loads, prefetches = lifter.opcode == "UTMALDG", lifter.opcode == "UTMAPF"
+    operation = lifter.one(_REDUCTIONS) if lifter.opcode == "UTMAREDG" else ""
+    if prefetches:
+        lifter.one({"L2": ""})
+    lifter.operands = _without_hint(lifter)
+    box, tensor, *others = lifter.require(2, 3)
+    _leader(lifter)
+    first = 0 if prefetches else 2 if loads else 1
+    corner = _uniform(lifter, rank, box, first)
+    where = f"[{_pair(lifter, _uniform(lifter, 2, tensor))}, {{{', '.join(corner)}}}]"
+    shape = f"{rank}d"
+    if not loads and not prefetches:
+        if others or multicast:
+            raise lifter.refuse("cutrace does not know this form")
+        verb = "cp.reduce.async.bulk" if operation else "cp.async.bulk"
+        form = f"{verb}.tensor.{shape}.global.shared::cta{operation}"
+        form += f"{'.im2col_no_offs' if is_im2col else '.tile'}.bulk_group"
+        lifter.emit(form, where, _shared(lifter, *_uniform(lifter, 1, box)), guarded=True)
+        return
+    if bool(others) != (is_im2col or multicast):
+        raise lifter.refuse("cutrace does not know this form")
+    more = _offsets(lifter, others[0], rank) if is_im2col else []
+    mode = ".im2col" if is_im2col else ".tile"
+    if prefetches:
+        form = f"cp.async.bulk.prefetch.tensor.{shape}.L2.global{mode}"
+        lifter.emit(form, where, *more, guarded=True)
+        return
+    if multicast:
+        part, half = lifter.new(), lifter.new("h")
+        lifter.emit("shr.u32", part, lifter.word(others[0]), "16")
+        lifter.emit("cvt.u16.u32", half, part)
+        more.append(half)
+    place, barrier = (_shared(lifter, name) for name in _uniform(lifter, 2, box))
+    form = f"cp.async.bulk.tensor.{shape}.shared::cluster.global{mode}{_BARRIER}"
+    lifter.emit(form + ".multicast::cluster" * multicast, place, where, barrier, *more,
+                guarded=True)  # fmt: skip
+
+
+def _offsets(lifter: Lifter, operand: Operand, rank: int) -> list[str]:
+    """Return the offsets of an im2col box: 16 bits have 1, 2 or 3 of them."""
+    halves, bits = [], 16 // (rank - 2)
+    for number in range(rank - 2):
+        part, half = lifter.new(), lifter.new("h")
+        lifter.emit("bfe.u32", part, lifter.word(operand), str(bits * number), str(bits))
+        lifter.emit("cvt.u16.u32", half, part)
+        halves.append(half)
+    return [f"{{{', '.join(halves)}}}"]
+
+
+def store_async(lifter: Lifter) -> None:
+    """STAS and REDAS: a store or a reduction in another block's memory, that an mbarrier counts."""
+    reduces = lifter.opcode == "REDAS"
+    operation = lifter.one(_REDUCTIONS) if reduces else ""
+    count = int(lifter.one({"64": "2", "128": "4"}, "1")) if not reduces else 1
+    kind = lifter.one({"U32": "u32", "S32": "s32", "64": "u64"}, "") if reduces else "b32"
+    kind = kind or ("b32" if operation in (".and", ".or", ".xor") else "u32")
+    place, value = lifter.require(2)
+    inner = place.text.strip("[]").removesuffix(".64")
+    if not inner.startswith("R") or not inner[1:].isdigit() or value.kind != "R" or value.suffix:
+        raise lifter.refuse("cutrace does not know this form")
+    number = int(inner[1:])
+    to, barrier = (_shared(lifter, f"%R{number + n}") for n in (0, 1))
+    if kind == "u64":
+        words = lifter.wide(value)
+    else:
+        names = ["0"] * count if value.is_zero else registers(value, count)
+        words = names[0] if count == 1 else f"{{{', '.join(names)}}}"
+    verb = f"red.async.relaxed.cluster.shared::cluster{_BARRIER}{operation}.{kind}"
+    vector = f".v{count}" if count > 1 else ""
+    form = verb if reduces else f"st.async.shared::cluster{_BARRIER}{vector}.{kind}"
+    lifter.emit(form, to, words, barrier, guarded=True)
+
+
+def elect(lifter: Lifter) -> None:
+    """ELECT: a predicate that holds in one lane, the first, and the number of that lane."""
+    to, number, which = lifter.require(3)
+    if lifter.truth(which) is not True:
+        raise lifter.refuse("cutrace does not know this form")
+    lanes, first = lifter.new(), lifter.new()
+    if lifter.guard:
+        lifter.emit("vote.ballot.b32", lanes, lifter.guard)
+    else:
+        lifter.emit("activemask.b32", lanes)
+    if to.number >= 0:
+        before = lifter.new()
+        lifter.emit("and.b32", before, lanes, "%lanemask_lt")
+        lifter.emit("setp.eq.u32", lifter.to(to), before, "0")
+    if number.number >= 0:
+        turned = lifter.new()
+        lifter.emit("brev.b32", turned, lanes)
+        lifter.emit("bfind.shiftamt.u32", first, turned)
+        lifter.emit("mov.b32", lifter.to(number), first)
+    if to.number < 0 and number.number < 0:
+        nothing(lifter)
+
+
+def to_uniform(lifter: Lifter) -> None:
+    """R2UR: a register of the first lane that the guard lets pass; with a predicate, whether a
+    lane's own is another one."""
+    joins = lifter.has("OR")
+    *written, to, value = lifter.require(2, 3)
+    own = lifter.word(value)
+    if not lifter.guard and not written:
+        lifter.emit("mov.b32", lifter.to(to), own)  # the same in all lanes
+        return
+    lanes, any_, turned, first, same = lifter.new(), lifter.new("p"), *(
+        lifter.new() for _ in range(3)
+    )  # fmt: skip
+    if lifter.guard:
+        lifter.emit("vote.ballot.b32", lanes, lifter.guard)
+    else:
+        lifter.emit("activemask.b32", lanes)
+    lifter.emit("setp.ne.u32", any_, lanes, "0")
+    lifter.emit("brev.b32", turned, lanes)
+    lifter.emit("bfind.shiftamt.u32", first, turned)
+    lifter.emit("shfl.idx.b32", same, own, first, "31")
+    for each in written:
+        if each.number >= 0:
+            differs = lifter.new("p")
+            lifter.emit("setp.ne.u32", differs, own, same)
+            if joins:
+                lifter.emit("or.pred", lifter.to(each), lifter.to(each), differs)
+            else:
+                lifter.emit("mov.pred", lifter.to(each), differs)
+    if to.number >= 0:
+        guard = lifter.guard
+        lifter.set_guard(any_)
+        lifter.emit("mov.b32", lifter.to(to), same)
+        lifter.set_guard(guard)
+
+
+def take_registers(lifter: Lifter) -> None:
+    """USETMAXREG: more or fewer registers for a warp, which are always there."""
+    lifter.take("TRY_ALLOC", "DEALLOC", "ALLOC", "CTAPOOL")
+    *done, _ = lifter.require(1, 2)
+    for each in done:
+        lifter.emit("setp.eq.u32", lifter.to(each), "0", "0")
+    if not done:
+        nothing(lifter)
+
+
+def cluster_barrier(lifter: Lifter) -> None:
+    """UCGABAR_ARV and UCGABAR_WAIT: the barrier of a cluster."""
+    lifter.require(0)
+    form = "arrive" if lifter.opcode.endswith("ARV") else "wait"
+    lifter.emit(f"barrier.cluster.{form}", guarded=True)
+
+
+def _without_effect(*known: str) -> Handler:
+    def lift(lifter: Lifter) -> None:
+        lifter.take(*known)
+        lifter.operands = []
+        lifter.require(0)
+        nothing(lifter)
+
+    return lift
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "SYNCS": barrier_word,
+    "ARRIVES": copies_arrive,
+    **dict.fromkeys(("UBLKCP", "UBLKRED"), bulk_copy),
+    "UBLKPF": prefetch_bulk,
+    **dict.fromkeys(("UTMALDG", "UTMASTG", "UTMAREDG", "UTMAPF"), tensor_copy),
+    "UTMACCTL": _without_effect("IV", "PF", "IVALL"),
+    "UTMACMDFLUSH": _without_effect(),
+    **dict.fromkeys(("STAS", "REDAS"), store_async),
+    "ELECT": elect,
+    "R2UR": to_uniform,
+    "USETMAXREG": take_registers,
+    **dict.fromkeys(("UCGABAR_ARV", "UCGABAR_WAIT"), cluster_barrier),
+    "FENCE": _without_effect("VIEW", "ASYNC", "S", "G", "T", "L"),
+    **dict.fromkeys(("ACQBULK", "PREEXIT"), _without_effect()),
+    "USETSHMSZ": _without_effect("FLUSH"),
+}
