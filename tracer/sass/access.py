@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from ...traces.schema import Space
 from ..simt.access.cluster import SPAN, START
@@ -167,8 +168,13 @@ _UPDATES = {
 }
 _KINDS = {
     **{"32": "u32", "U32": "u32", "S32": "s32", "64": "u64", "U64": "u64", "S64": "s64"},
-    **{"F32": "f32", "F64": "f64", "F16x2": "f16x2", "BF16_V2": "bf16x2"},
+    **{"F32": "f32", "F64": "f64", "F16x2": "f16x2", "BF16_V2": "bf16x2", "BF16x2": "bf16x2"},
 }
+_VECTORS = {
+    **{"F32x2": ("f32", 2), "F32x4": ("f32", 4)},
+    **{f"{name}x{2 * n}": (f"{name.lower()}x2", n) for name in ("F16", "BF16") for n in (2, 4)},
+}
+"""Updates of several elements: their type, and the registers that they take."""
 
 
 def _atomic(space: str, reduces: bool = False) -> Handler:
@@ -195,6 +201,9 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
             return
         is_swap = lifter.has("CAS")
         operation = "cas" if is_swap else lifter.one(_UPDATES)
+        if (vector := [m for m in lifter.modifiers if m in _VECTORS]) or lifter.has("128"):
+            _update_several(lifter, name, space, operation, vector, reduces)
+            return
         kind = lifter.one(_KINDS, "u32")
         size = 8 if kind.endswith("64") else 4
         if operation in ("and", "or", "xor", "exch", "cas"):
@@ -225,6 +234,56 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
             )
 
     return lift
+
+
+def _update_several(
+    lifter: Lifter, name: str, space: str, operation: str, vector: list[str], reduces: bool
+) -> None:
+    """Lift an update of a vector, or of 128 bits."""
+    lifter.take(*vector)
+    *first, place = lifter.require(2, 4, 5)[: 1 if reduces else 3]
+    values = lifter.operands[1 if reduces else 3 :]
+    if first and (first[0].kind != "P" or first[0].number >= 0):
+        raise lifter.refuse("cutrace does not know this form")
+    address = address_of(lifter, place, space)
+    verb = "red" if reduces else "atom"
+    to = first[1] if first else None
+    if vector:
+        kind, count = _VECTORS[vector[0]]
+        form = f"{verb}{name}.v{count}.{kind}.{operation}{'.noftz' * ('x2' in kind)}"
+        results = [] if to is None else [
+            _vector([lifter.new() for _ in range(count)] if to.is_zero else registers(to, count))
+        ]  # fmt: skip
+        lifter.emit(form, *results, address, _vector(registers(values[0], count)), guarded=True)
+        return
+    wide = []
+    for each in values:
+        wide.append(lifter.new("q"))
+        pairs = [lifter.wide(_behind(each, n)) for n in (0, 2)]
+        lifter.emit("mov.b128", wide[-1], f"{{{', '.join(_as_registers(lifter, pairs))}}}")
+    made = lifter.new("q")
+    lifter.emit(f"atom{name}.{operation}.b128", made, address, *wide, guarded=True)
+    if to is not None and not to.is_zero:
+        halves = [lifter.new("d"), lifter.new("d")]
+        lifter.emit("mov.b128", f"{{{', '.join(halves)}}}", made, guarded=False)
+        for n, half in zip((0, 2), halves, strict=True):
+            lifter.put_wide(_behind(to, n), half)
+
+
+def _behind(operand: Operand, words: int) -> Operand:
+    if operand.is_zero:
+        return operand
+    number = operand.number + words
+    return replace(operand, text=f"R{number}", number=number)
+
+
+def _as_registers(lifter: Lifter, values: list[str]) -> list[str]:
+    names = []
+    for value in values:
+        names.append(value if value[0] == "%" else lifter.new("d"))
+        if value[0] != "%":
+            lifter.emit("mov.b64", names[-1], value)
+    return names
 
 
 def _only_global(lifter: Lifter, done: Operand, address: str) -> None:
@@ -274,7 +333,8 @@ def _spin(lifter: Lifter, name: str, space: str) -> None:
 
 def copy_async(lifter: Lifter) -> None:
     """LDGSTS: from global to shared memory, past the registers."""
-    lifter.take("E", "LTC64B", "LTC128B", "LTC256B", "ZFILL")
+    lifter.take("E", "LTC64B", "LTC128B", "LTC256B")
+    fills = lifter.has("ZFILL")
     bypass = lifter.has("BYPASS")
     size = lifter.one({"128": "16", "64": "8"}, "4")
     # Since 9.0 a descriptor may stand before the address as an operand of its own.
@@ -282,7 +342,16 @@ def copy_async(lifter: Lifter) -> None:
     to, place, *condition = lifter.require(2, 3)
     target, source = address_of(lifter, to, "shared"), address_of(lifter, place, "global")
     operands = [target, source, size]
-    if condition and (holds := lifter.truth(condition[0])) is not True:
+    if fills:
+        source, count = _partly(lifter, source, int(size))
+        operands = [target, source, size, count]
+        if condition and (holds := lifter.truth(condition[0])) is not True:
+            some = lifter.new()
+            yes, no = (count, "0") if isinstance(holds, bool) or holds[0] != "!" else ("0", count)
+            name = holds.lstrip("!") if isinstance(holds, str) else lifter.predicate(condition[0])
+            lifter.emit("selp.u32", some, yes, no, name)
+            operands[3] = some
+    elif condition and (holds := lifter.truth(condition[0])) is not True:
         if isinstance(holds, bool):
             operands.append("0")
         else:
@@ -293,6 +362,19 @@ def copy_async(lifter: Lifter) -> None:
             operands.append(made)
     way = "cg" if bypass and size == "16" else "ca"
     lifter.emit(f"cp.async.{way}.shared.global", *operands, guarded=True)
+
+
+def _partly(lifter: Lifter, address: str, size: int) -> tuple[str, str]:
+    """Return where a copy reads, and how many bytes: the lowest bits of its address are those that
+    it leaves out."""
+    base, _, offset = address.strip("[]").partition("+")
+    place, start, low, left = (lifter.new(kind) for kind in "ddrr")
+    lifter.emit("add.s64", place, base, offset or "0")
+    lifter.emit("cvt.u32.u64", low, place)
+    lifter.emit("and.b32", low, low, str(size - 1))
+    lifter.emit("and.b64", start, place, str(-size))
+    lifter.emit("sub.u32", left, str(size), low)
+    return f"[{start}]", left
 
 
 def close_group(lifter: Lifter) -> None:

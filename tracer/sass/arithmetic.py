@@ -27,9 +27,12 @@ _SPECIAL = {
     "SR_GLOBALTIMERHI": "%globaltimer_hi",
     "SR_VIRTUALSMID": "%smid",
     "SR_CgaCtaId": "%cluster_ctarank",
+    "SR_CgaSize": "0",
+    "SR_SMEMSZ": "%total_smem_size",
 }
-_WARP_IN_VIRTID = 8
-"""The bit of SR_VIRTID at which the number of the warp begins."""
+_WIDE = {"SRZ": "0", "SR_CLOCKLO": "%clock64", "SR_GLOBALTIMERLO": "%globaltimer"}
+_IN_SECOND_BYTE = {"SR_VIRTID": "%warpid", "SR_VIRTCFG": "%nwarpid"}
+"""Registers of which the bits from 8 on are wanted."""
 
 
 def nothing(lifter: Lifter) -> None:
@@ -104,6 +107,10 @@ def add3(lifter: Lifter) -> None:
     """IADD3, IADD and VIADD: a + b + c, with carries."""
     if lifter.has("64"):
         return _add_wide(lifter)
+    if lifter.has("16x2"):
+        to, a, b = lifter.require(3)
+        lifter.emit("add.u16x2", lifter.to(to), lifter.word(a), lifter.word(b))
+        return None
     extended = lifter.has("X")
     lifter.take("U32", "S32")
     sources = 3 if lifter.opcode.endswith("IADD3") else 2
@@ -434,6 +441,15 @@ def logic_of_predicates(lifter: Lifter) -> None:
     first, second, a, b, c, table, other = lifter.require(7)
     words = []
     for each in (a, b, c):
+        if each.suffix == ("SIGN",):
+            sign = lifter.new()
+            lifter.emit("shr.s32", sign, lifter.plain(each), "31")
+            if each.negative or each.absolute:
+                raise lifter.refuse("cutrace does not know this form")
+            if each.inverted:
+                lifter.emit("not.b32", sign, sign)
+            words.append(sign)
+            continue
         holds = lifter.truth(each)
         if isinstance(holds, bool):
             words.append("-1" if holds else "0")
@@ -554,7 +570,7 @@ def permute(lifter: Lifter) -> None:
 def extreme(lifter: Lifter) -> None:
     """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX: the least if the predicate holds, else the greatest."""
     kinds = {"U32": "u32", "S32": "s32", "U16x2": "u16x2", "S16x2": "s16x2"}
-    kind = lifter.one(kinds, "s32")
+    kind = ".relu." * lifter.has("RELU") + lifter.one(kinds, "s32")
     sources = 3 if lifter.opcode.endswith(("3", "VIADDMNMX")) else 2
     wide = lifter.one({"U64": "u64", "S64": "s64", "64": "s64"}, "")
     if wide and lifter.operands[0].kind == "P" and len(lifter.operands) == 7:
@@ -577,18 +593,26 @@ def extreme(lifter: Lifter) -> None:
         made = lifter.new()
         lifter.emit("add.s32", made, words[0], words[1])
         words = [made, words[2]]
-    _choose(lifter, which, lambda name: f"{name}.{kind}", words, "b32")
+    _choose(lifter, which, lambda name: f"{name}.{kind}".replace("..", "."), words, "b32")
 
 
 def extreme_float(lifter: Lifter) -> None:
     """FMNMX and FMNMX3."""
-    flush, spreads = lifter.has("FTZ"), lifter.has("NAN")
+    flush, spreads, signs = lifter.has("FTZ"), lifter.has("NAN"), lifter.has("XORSIGN")
     sources = 3 if lifter.opcode.endswith("3") else 2
     _, values, (which,) = _split(lifter, sources)
-    suffix = f"{'.ftz' * flush}{'.NaN' * spreads}.f32"
+    values = _without_signs(lifter, values) if signs else values
+    suffix = f"{'.ftz' * flush}{'.NaN' * spreads}{'.xorsign.abs' * signs}.f32"
     _choose(
         lifter, which, lambda name: f"{name}{suffix}", [lifter.single(v) for v in values], "b32"
     )
+
+
+def _without_signs(lifter: Lifter, values: list[Operand]) -> list[Operand]:
+    """Return operands of which the absolute values are compared."""
+    if not all(each.absolute and not each.negative for each in values):
+        raise lifter.refuse("cutrace does not know this form")
+    return [replace(each, absolute=False) for each in values]
 
 
 def _choose(
@@ -633,9 +657,12 @@ def extend_sign(lifter: Lifter) -> None:
     """SGXT: the lowest b bits of a, with its sign or zeros above."""
     signed, wraps = not lifter.has("U32"), lifter.has("W")
     to, value, width = lifter.require(3)
-    if wraps and width.kind != "#":
-        raise lifter.refuse("cutrace does not know this form")
-    bits = str(width.number & 31) if wraps else lifter.word(width)
+    if width.kind == "#":
+        bits = str(width.number & 31 if wraps else min(width.number & 0xFFFFFFFF, 32))
+    else:
+        bits = lifter.new()
+        lifter.emit("and.b32" if wraps else "min.u32", bits, lifter.word(width), "31" if wraps
+                    else "32")  # fmt: skip
     lifter.emit(f"bfe.{'s' if signed else 'u'}32", lifter.to(to), lifter.word(value), "0", bits)
 
 
@@ -656,18 +683,18 @@ def special(lifter: Lifter) -> None:
     wide = lifter.opcode == "CS2R" and not lifter.has("32")
     to, _ = lifter.operands
     name = lifter.now.operands[1]
-    if wide and name in ("SRZ", "SR_CLOCKLO"):
+    if wide and name in _WIDE:
         made = lifter.new("d")
-        lifter.emit("mov.u64", made, "0" if name == "SRZ" else "%clock64")
+        lifter.emit("mov.u64", made, _WIDE[name])
         lifter.put_wide(to, made)
     elif name == "SRZ":
         lifter.emit("mov.u32", lifter.to(to), "0")
     elif name == "SR_SWINHI":
         lifter.emit("mov.u32", lifter.to(to), str(SHARED_WINDOW))
-    elif name == "SR_VIRTID":
+    elif name in _IN_SECOND_BYTE:
         warp = lifter.new()
-        lifter.emit("mov.u32", warp, "%warpid")
-        lifter.emit("shl.b32", lifter.to(to), warp, str(_WARP_IN_VIRTID))
+        lifter.emit("mov.u32", warp, _IN_SECOND_BYTE[name])
+        lifter.emit("shl.b32", lifter.to(to), warp, "8")
     elif name in _SPECIAL and not wide:
         lifter.emit("mov.u32", lifter.to(to), _SPECIAL[name])
     else:
@@ -787,7 +814,13 @@ def _double(name: str) -> Handler:
         to, *values = lifter.require(4 if name == "fma" else 3, 5)
         values = [v for v in values if not (name != "fma" and v.is_zero and len(values) > 2)]
         made = lifter.new("d")
-        lifter.emit(f"{name}{rounding}.f64", made, *map(lifter.double, values))
+        form = f"{name}{rounding}.f64"
+        if name == "add" and values[1].negative:  # what is no number keeps its sign
+            form, values[1] = f"sub{rounding}.f64", replace(values[1], negative=False)
+        elif name == "add" and values[0].negative:
+            form = f"sub{rounding}.f64"
+            values = [values[1], replace(values[0], negative=False)]
+        lifter.emit(form, made, *map(lifter.double, values))
         lifter.put_wide(to, made)
 
     return lift
@@ -899,12 +932,12 @@ def convert(lifter: Lifter) -> None:
     lifter.take(*_TYPES)
     kind = lifter.opcode.removeprefix("U")
     if kind == "F2I":
-        floats = [t for t in types if t[0] == "f"] or ["f32"]
-        integers = [t for t in types if t[0] != "f"] or ["s32"]
+        floats = [t for t in types if "f" in t] or ["f32"]
+        integers = [t for t in types if "f" not in t] or ["s32"]
         target, source, rounding = integers[0], floats[0], _WHOLE[whole[0]] if whole else ".rni"
     elif kind in ("I2F", "I2FP"):
-        floats = [t for t in types if t[0] == "f"] or ["f32"]
-        integers = [t for t in types if t[0] != "f"] or ["s32"]
+        floats = [t for t in types if "f" in t] or ["f32"]
+        integers = [t for t in types if "f" not in t] or ["s32"]
         target, source, rounding = floats[0], integers[0], _STEPS[steps[0]] if steps else ".rn"
     elif kind == "F2F":
         if len(types) != 2:
@@ -933,6 +966,23 @@ def convert(lifter: Lifter) -> None:
 
 
 _EIGHTS = {"E4M3": "e4m3x2", "E5M2": "e5m2x2"}
+
+
+def convert_integer(lifter: Lifter) -> None:
+    """I2I: an integer, cut to the range of a smaller one."""
+    lifter.one({"SAT": ""})
+    types = [_TYPES[m] for m in lifter.modifiers if m in _TYPES]
+    lifter.take(*_TYPES)
+    to, value = lifter.require(2)
+    if len(types) != 2 or types[1] not in ("u32", "s32") or types[0] not in ("u8", "s8", "u16",
+                                                                            "s16"):  # fmt: skip
+        raise lifter.refuse("cutrace does not know these types")
+    if types[0][1:] == "8":
+        lifter.emit(f"cvt.sat.{types[0]}.{types[1]}", lifter.to(to), lifter.word(value))
+        return
+    made = lifter.new("h")
+    lifter.emit(f"cvt.sat.{types[0]}.{types[1]}", made, lifter.word(value))
+    lifter.emit(f"cvt.{types[0][0]}32.{types[0]}", lifter.to(to), made)
 
 
 def convert_packed(lifter: Lifter) -> None:
@@ -968,12 +1018,24 @@ def convert_packed(lifter: Lifter) -> None:
         to, value = lifter.require(2)
         lifter.emit(f"cvt.rn{relu}.tf32.f32", lifter.to(to), lifter.single(value))
         return
-    lifter.one({"PACK_AB": ""})
     kind = lifter.one({"F16": "f16", "BF16": "bf16"}, "f16")
-    rounding = lifter.one({"RZ": ".rz"}, ".rn")
+    rounding, limit = lifter.one({"RZ": ".rz"}, ".rn"), ".satfinite" * lifter.has("SATFINITE")
+    if lifter.has("MERGE_C"):
+        to, value, before = lifter.require(3)
+        made, low, high = lifter.new("h"), lifter.new(), lifter.new()
+        lifter.emit(f"cvt{rounding}{relu}{limit}.{kind}.f32", made, lifter.single(value))
+        lifter.emit("cvt.u32.u16", low, made)
+        lifter.emit("shl.b32", high, lifter.word(before), "16")
+        lifter.emit("or.b32", lifter.to(to), low, high)
+        return
+    lifter.one({"PACK_AB": ""})
     to, a, b = lifter.require(3)
-    form = f"cvt{rounding}{relu}.{kind}x2.f32"
+    form = f"cvt{rounding}{relu}{limit}.{kind}x2.f32"
     lifter.emit(form, lifter.to(to), lifter.single(a), lifter.single(b))
+
+
+_LOWER = (("24",), ("28",), ("16",))
+"""Bits of a register that stay, below those that are shifted out."""
 
 
 def convert_bytes(lifter: Lifter) -> None:
@@ -984,6 +1046,7 @@ def convert_bytes(lifter: Lifter) -> None:
     lifter.take("S32")
     to, a, b, *before = lifter.require(3, 4)
     form = f"cvt.pack.sat.{half or kind}.s32"
+    before = [replace(o, suffix=()) if o.suffix in _LOWER else o for o in before]
     words = [lifter.word(each) for each in (a, b, *([] if half else before))]
     if bool(half) == bool(kind) or (half and before and not before[0].is_zero):
         raise lifter.refuse("cutrace does not know this form")
@@ -1031,7 +1094,7 @@ def _half(name: str) -> Handler:
         lifter.take("MMA")
         is_wide = name == "add" and lifter.has("F32")
         kind = "bf16x2" if lifter.has("BF16_V2", "BF16") else "f16x2"
-        form = "".join(f".{m.lower()}" for m in ("FTZ", "SAT", "RELU") if lifter.has(m))
+        form = "".join(f".{m.lower()}" for m in ("FTZ", "SAT", "OOB", "RELU") if lifter.has(m))
         lifter.operands = operands
         to, *values = lifter.require(4 if name == "fma" else 3)
         if is_wide:
@@ -1097,9 +1160,12 @@ def set_halves(lifter: Lifter) -> None:
 def extreme_halves(lifter: Lifter) -> None:
     """HMNMX2."""
     kind = "bf16x2" if lifter.has("BF16_V2", "BF16") else "f16x2"
-    form = f"{'.ftz' * lifter.has('FTZ')}{'.NaN' * lifter.has('NAN')}.{kind}"
+    signs = lifter.has("XORSIGN")
+    form = f"{'.ftz' * lifter.has('FTZ')}{'.NaN' * lifter.has('NAN')}"
+    form = f"{form}{'.xorsign.abs' * signs}.{kind}"
     lifter.operands = _joined_immediates(lifter)
     _, a, b, which = lifter.require(4)
+    a, b = _without_signs(lifter, [a, b]) if signs else (a, b)
     pairs = [_packed(lifter, each) for each in (a, b)]
     _choose(lifter, which, lambda name: f"{name}{form}", pairs, "b32")
 
@@ -1198,6 +1264,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(("F2F", "F2I", "I2F", "I2FP", "FRND"), convert),
     "F2FP": convert_packed,
     "I2IP": convert_bytes,
+    "I2I": convert_integer,
     "HADD2": _half("add"),
     "HMUL2": _half("mul"),
     "HFMA2": _half("fma"),

@@ -28,7 +28,6 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.schema import Space
 from ..front.sass import BYTES
-from ..ptx.digraph import cycles
 from ..ptx.kernel import Variable
 from ..simt.memory.memory import WINDOWS
 from .cubin import HALF, Code, Instruction, plain
@@ -55,14 +54,19 @@ _LAUNCH = {0: _three(0, "%ntid") | _three(0xC, "%nctaid"),
            _BLACKWELL: _three(0x360, "%ntid") | _three(0x370, "%nctaid")}  # fmt: skip
 """What constant bank 0 has of a launch, by the first capability: special registers by place."""
 
-_OF_CLUSTERS = {
+_ENVIRONMENT = 32
+_OTHERS = {0x2C: "%dynamic_smem_size", 0x30: "%gridid", 0x34: "0", 0x10C: "%nsmid", 0x114: "0"}
+_OF_DEVICE = {
+    0: {**_OTHERS, **{0x88 + 4 * n: f"%envreg{n}" for n in range(_ENVIRONMENT)}},
     _SINCE_RESERVED: {
-        **_three(0x144, "%cluster_nctaid"), **_three(0x15C, "%nclusterid"), 0x10C: "%nsmid",
-        0x2C: "%dynamic_smem_size", 0x114: "0", 0x188: "%cluster_nctarank",
+        **_OTHERS, **{0x40 + 4 * n: f"%envreg{n}" for n in range(_ENVIRONMENT)},
+        **_three(0x144, "%cluster_nctaid"), **_three(0x15C, "%nclusterid"),
+        0x188: "%cluster_nctarank",
     },
     _BLACKWELL: {
         **_three(0x2A0, "%cluster_nctaid"), **_three(0x2C0, "%nclusterid"), 0x2D0: "%nsmid",
-        0x2AC: "%dynamic_smem_size", 0x16C: "0", 0x2CC: "%cluster_nctarank",
+        0x2AC: "%dynamic_smem_size", 0x16C: "0", 0x2CC: "%cluster_nctarank", 0x140: "%gridid",
+        0x144: "0",
     },
 }  # fmt: skip
 _IS_CLUSTER = {_SINCE_RESERVED: 0x140, _BLACKWELL: 0x36C}
@@ -334,11 +338,13 @@ class Lifter:
             if operand.inverted or operand.absolute:
                 raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
             return self._made("neg.s64", value, kind="d") if operand.negative else value
+        if value == "0":
+            return f"0d{'8' if operand.negative else '0'}000000000000000"
         if operand.absolute:
-            value = self._made("and.b64", value, "0x7fffffffffffffff", kind="d")
-        if operand.negative:
-            value = self._made("xor.b64", value, "0x8000000000000000", kind="d")
-        return "0d0000000000000000" if value == "0" else value
+            value = self._made("abs.f64", value, kind="d")
+        if operand.negative:  # what is no number keeps its sign
+            value = self._made("neg.f64", value, kind="d")
+        return value
 
     def double(self, operand: Operand) -> str:
         """Return an operand as an f64."""
@@ -442,7 +448,7 @@ class Lifter:
         if is_new and offset in _BY_SIZE:
             index = ""
         local = WINDOWS[Space.LOCAL][0]
-        values = {**self._since(_LAUNCH), **self._since(_OF_CLUSTERS)}
+        values = {**self._since(_LAUNCH), **self._since(_OF_DEVICE)}
         if size == 4 and not index and (word := self._cluster_word(offset)):
             return word
         if size == 8 and not index and self._parameters:
@@ -608,6 +614,13 @@ class Flow:
         self.code, self._lifter = code, lifter
         self._at = {each.address: each for each in code.instructions}
         self._returns: dict[int, set[int]] = {}
+        own = f"${code.kernel}$"
+        self._pointed = {
+            place: name.removeprefix(own)
+            for name, place in code.functions.items()
+            if name.startswith(own) and place in self._at
+        }
+        """Functions that a call by address may mean, by place."""
         self._find_returns()
         seen = self._reach(0, self._successors)
         self.labels = {target for at in seen for target in self.targets(self._at[at])}
@@ -660,23 +673,13 @@ class Flow:
         sites: dict[int, set[int]] = {}
         for each in self.code.instructions:
             if each.calls and each.opcode.startswith("CALL.REL"):
-                target = self.target(each)
-                if target is None:
-                    raise self.code.refuse(each, "cutrace does not know where this call goes")
-                sites.setdefault(target, set()).add(each.address + BYTES)
-        called: dict[int, list[int]] = {entry: [] for entry in sites}
+                for target in self.targets(each):
+                    sites.setdefault(target, set()).add(each.address + BYTES)
         for entry, after in sites.items():
             for address in self._reach(entry, self._in_subroutine):
                 instruction = self._at[address]
                 if instruction.opcode.startswith("RET"):
                     self._returns.setdefault(address, set()).update(after)
-                elif instruction.calls and instruction.opcode.startswith("CALL.REL"):
-                    called[entry] += self.targets(instruction)
-        for loop in cycles(called):
-            # The lanes of two levels would wait for one another at the same place.
-            raise self.code.refuse(
-                self._require(min(loop)), "cutrace does not know machine code that calls itself"
-            )
 
     def targets(self, instruction: Instruction) -> list[int]:
         """Return the addresses to which an instruction may branch."""
@@ -684,7 +687,9 @@ class Flow:
         if form.startswith("DIV") or (name == "CALL" and form.startswith("ABS")):
             return []
         if name == "CALL" and len(instruction.operands) > 1:
-            raise self.code.refuse(instruction, "cutrace does not know calls by address")
+            if not self._pointed:
+                raise self.code.refuse(instruction, "cutrace does not know where this call goes")
+            return sorted(self._pointed)
         if name in _PLAIN_JUMPS:
             target = self.target(instruction)
             if target is None:
@@ -729,6 +734,9 @@ class Flow:
 
     def _branch(self, instruction: Instruction, form: str) -> None:
         lifter = self._lifter
+        if instruction.opcode.startswith("CALL") and len(lifter.operands) > 1:
+            self._call_by_address(instruction)
+            return
         known = ("", "U", "CONV", "DIV", "REL", "REL.NOINC", "U.ANY")
         if form not in known or len(instruction.operands) > 2:
             raise lifter.refuse("cutrace does not know this branch")
@@ -794,14 +802,29 @@ class Flow:
                 + BYTES
                 + (lifter.operands[1].number if len(lifter.operands) > 1 else 0)
             )
+        places = [str(target - origin & 0xFFFFFFFF) for target in targets]
+        self._go(instruction, targets, "u32", lifter.plain(register), places)
+
+    def _call_by_address(self, instruction: Instruction) -> None:
+        """Lift a call of a function whose address registers have: a switch over all functions."""
+        lifter, places = self._lifter, []
+        targets = self.targets(instruction)
+        for target in targets:
+            places.append(lifter.new("d"))
+            lifter.emit("mov.u64", places[-1], self._pointed[target])
+        self._go(instruction, targets, "u64", lifter.wide(lifter.operands[0]), places)
+
+    def _go(
+        self, instruction: Instruction, targets: Sequence[int], kind: str, value: str,
+        places: Sequence[str],
+    ) -> None:  # fmt: skip
+        """Go to the target whose place is a value."""
+        lifter = self._lifter
         index = lifter.new()
         lifter.emit("mov.u32", index, str(len(targets)))
-        for number, target in enumerate(targets):
-            same = lifter.new("p")
-            lifter.emit(
-                "setp.eq.u32", same, lifter.plain(register), str(target - origin & 0xFFFFFFFF)
-            )
-            chosen = lifter.new()
+        for number, place in enumerate(places):
+            same, chosen = lifter.new("p"), lifter.new()
+            lifter.emit(f"setp.eq.{kind}", same, value, place)
             lifter.emit("selp.u32", chosen, str(number), index, same)
             index = chosen
         table = f"T{instruction.address:x}"
