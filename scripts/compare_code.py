@@ -273,9 +273,7 @@ def _assembled(texts: dict[str, str], arch: str) -> dict[str, bytes]:
     return _assembled(dict(parts[:middle]), arch) | _assembled(dict(parts[middle:]), arch)
 
 
-def _compare_form(
-    case: Case, name: str, text: str, arch: str, engine: str, cubin: bytes
-) -> str:
+def _compare_form(case: Case, name: str, text: str, arch: str, engine: str, cubin: bytes) -> str:
     sources = operands_of(case.sources)
     lanes = len(sources[0]) if sources else 32
     outputs = [np.zeros(lanes, stored_dtype(kind)) for kind in case.results]

@@ -8,7 +8,7 @@ from ...traces.schema import Space
 from ..simt.access.cluster import SPAN, START
 from ..simt.memory.memory import WINDOWS
 from .frame import DRIVER_FUNCTIONS
-from .lift import SHARED_WINDOW, Lifter, Operand, registers
+from .lift import SHARED_WINDOW, Lifter, Operand, function_address, registers
 
 Handler = Callable[[Lifter], None]
 
@@ -329,6 +329,8 @@ def _spin(lifter: Lifter, name: str, space: str) -> None:
         lifter.emit("mov.pred", lifter.to(to), same)
     else:
         lifter.emit("selp.u32", lifter.to(to), "1", "0", same)
+        if size == 8:
+            lifter.emit("mov.b32", registers(to, 2)[1], "0")
 
 
 def copy_async(lifter: Lifter) -> None:
@@ -347,9 +349,7 @@ def copy_async(lifter: Lifter) -> None:
         operands = [target, source, size, count]
         if condition and (holds := lifter.truth(condition[0])) is not True:
             some = lifter.new()
-            yes, no = (count, "0") if isinstance(holds, bool) or holds[0] != "!" else ("0", count)
-            name = holds.lstrip("!") if isinstance(holds, str) else lifter.predicate(condition[0])
-            lifter.emit("selp.u32", some, yes, no, name)
+            lifter.emit("selp.u32", some, count, "0", lifter.predicate(condition[0]))
             operands[3] = some
     elif condition and (holds := lifter.truth(condition[0])) is not True:
         if isinstance(holds, bool):
@@ -375,6 +375,12 @@ def _partly(lifter: Lifter, address: str, size: int) -> tuple[str, str]:
     lifter.emit("and.b64", start, place, str(-size))
     lifter.emit("sub.u32", left, str(size), low)
     return f"[{start}]", left
+
+
+def stop(lifter: Lifter) -> None:
+    """BPT.TRAP: the kernel ends with an error."""
+    lifter.one({"TRAP": ""})
+    lifter.emit("trap", guarded=True)
 
 
 def close_group(lifter: Lifter) -> None:
@@ -579,10 +585,22 @@ def call(lifter: Lifter) -> None:
     lifter.take("NOINC")
     lifter.require(1)
     names = sorted({each.name for each in lifter.code.pointers.values() if not each.section})
-    if len(names) != 1 or names[0] not in DRIVER_FUNCTIONS:
-        listed = ", ".join(names) or "an address"
+    unknown = [name for name in names if name not in DRIVER_FUNCTIONS]
+    if unknown or not names:
+        listed = ", ".join(unknown) or "an address"
         raise lifter.refuse(f"cutrace does not know the machine's calls of {listed}")
-    _call_function(lifter, names[0])
+    if len(names) == 1:
+        _call_function(lifter, names[0])
+        return
+    where = lifter.wide(lifter.operands[0])
+    for name in names:
+        same, behind = lifter.new("p"), f"C{lifter.now.address:x}_{name}"
+        lifter.emit("setp.ne.u64", same, where, str(function_address(lifter.code, name)))
+        lifter.lines.append((f"@{same} bra {behind};", lifter.now))
+        _call_function(lifter, name)
+        lifter.label(behind)
+    nothing_more = lifter.new()
+    lifter.emit("mov.b32", nothing_more, "0")
 
 
 def _call_function(lifter: Lifter, name: str) -> None:
@@ -627,6 +645,7 @@ HANDLERS: Mapping[str, Handler] = {
     "RED": _atomic("global", reduces=True),
     "REDG": _atomic("global", reduces=True),
     "LDGSTS": copy_async,
+    "BPT": stop,
     "LDGDEPBAR": close_group,
     "DEPBAR": wait_scoreboard,
     **dict.fromkeys(("LDSM", "STSM"), move_matrix),

@@ -1278,5 +1278,5 @@ HANDLERS: Mapping[str, Handler] = {
         ("NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "YIELD", "DEPBAR", "LEPC", "ERRBAR", "CGAERRBAR"),
         nothing,
     ),
-    **dict.fromkeys(("CCTL", "MEMBAR", "NANOSLEEP"), nothing),
+    **dict.fromkeys(("CCTL", "MEMBAR", "NANOSLEEP", "PMTRIG"), nothing),
 }

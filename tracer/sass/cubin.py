@@ -90,7 +90,8 @@ class Code:
     stack, `banks` the bytes of constant banks by number, `variables` the symbols in bank 3, and
     `pointers` the symbols whose addresses bank 4 has, by offset. `functions` are the addresses of
     its subroutines by name, `branch_targets` those of its indirect branches. `globals` are the
-    names of variables in global memory. `file` is what a message names.
+    names of variables in global memory. `file` is what a message names, `places` where each
+    parameter lies, from the first on.
     """
 
     kernel: str
@@ -106,6 +107,7 @@ class Code:
     branch_targets: Mapping[int, tuple[int, ...]]
     globals: Collection[str] = ()
     file: str = ""
+    places: tuple[int, ...] = ()
 
     def refuse(self, instruction: Instruction, why: str) -> CutraceError:
         """Return the error for an instruction."""
@@ -279,6 +281,7 @@ class Cubin:
             branch_targets=targets,
             globals={s.name for s in self.symbols if s.section.startswith(".nv.global")},
             file=self.file,
+            places=tuple(place for place, _ in self.resources(kernel).parameters),
         )
 
     def _reached_sections(self, first: str) -> Mapping[str, int]:

@@ -77,8 +77,11 @@ _RECIPROCALS = {
 _BY_SIZE = range(0x2A0, 0x2D0)
 """Places since 10.0 that depend on SR_CgaSize, which is 0 here."""
 
-_PARAMETER_BASE = {_SINCE_RESERVED: (0x198, 0x220), _BLACKWELL: (0x348, 0x380)}
-"""Where the generic address of constant bank 0 lies, and of which place there it is."""
+_PARAMETER_BASE = {0: 0x40, _SINCE_RESERVED: 0x198, _BLACKWELL: 0x348}
+"""Where the generic address of constant bank 0 lies; since 9.0 that of the parameters there."""
+
+_BANK_3_BASE = {0: 0x48, _SINCE_RESERVED: 0xD0}
+"""Where the generic address of constant bank 3 lies."""
 
 _CLUSTERED = ("UCGABAR", "STAS", "REDAS", "UBLKCP.S.S", "UBLKRED.S.S")
 
@@ -149,7 +152,7 @@ class Lifter:
         self._temporaries = {"r": 0, "d": 0, "p": 0, "h": 0, "q": 0}
         self._registers: set[str] = set()
         self._guard = ""
-        self._parameters = list(_placed(parameters))
+        self._parameters = list(_placed(parameters, code.places))
         self.displacement = -_RESERVED if code.capability >= _SINCE_RESERVED else 0
         self.is_clustered = any(
             each.opcode.startswith(_CLUSTERED) or "MULTICAST" in each.opcode
@@ -451,13 +454,8 @@ class Lifter:
         values = {**self._since(_LAUNCH), **self._since(_OF_DEVICE)}
         if size == 4 and not index and (word := self._cluster_word(offset)):
             return word
-        if size == 8 and not index and self._parameters:
-            place, origin = self._since(_PARAMETER_BASE, (-1, 0))
-            if offset == place:
-                self.emit("mov.u64", made, self._parameters[0][1].name)
-                base = self._made("cvta.param.u64", made, kind="d")
-                behind = origin - self.code.parameters
-                return self._made("add.u64", base, str(behind), kind="d")
+        if not index and (base := self._generic_base(offset, size)):
+            return base
         first = 0x2F8 if is_new else 0x20
         values |= {first: str(local & 0xFFFFFFFF), first + 4: str(local >> 32)}
         values |= {first - 8: "0", first - 4: str(SHARED_WINDOW)}
@@ -477,6 +475,32 @@ class Lifter:
         """Return the entry of a table of the last capability that is not above this one."""
         known = [first for first in table if first <= self.code.capability]
         return table[max(known)] if known else default
+
+    def _generic_base(self, offset: int, size: int) -> str:
+        """Return a word or two of the generic address of a bank, or ""."""
+        banks = (self._since(_PARAMETER_BASE, -8), self._since(_BANK_3_BASE, -8))
+        bank = next((n for n, place in enumerate(banks) if place <= offset < place + 8), None)
+        if bank is None or (bank == 1 and len(self.code.variables) != 1) or not self._parameters:
+            return ""
+        base = self.new("d")
+        if bank:
+            variable = self.code.variables[0]
+            self.emit("mov.u64", base, variable.name)
+            self.emit("cvta.const.u64", base, base)
+            behind = -variable.offset
+        else:  # of the parameter that is aligned most: others may lie nearer to it here
+            place, first = max(self._parameters, key=lambda each: each[1].align)
+            self.emit("mov.u64", base, first.name)
+            self.emit("cvta.param.u64", base, base)
+            behind = -place
+            if self.code.capability < _SINCE_RESERVED:
+                behind -= self.code.parameters
+        self.emit("add.s64", base, base, str(behind))
+        if size == 8:
+            return base
+        if offset % 8:
+            self.emit("shr.u64", base, base, "32")
+        return self._made("cvt.u32.u64", base)
 
     def _cluster_word(self, offset: int) -> str:
         """Return a word about clusters that no special register of 32 bits has, or ""."""
@@ -596,7 +620,12 @@ def function_address(code: Code, name: str) -> int:
     return (names.index(name) + 1) << 48
 
 
-def _placed(parameters: Sequence[Variable]) -> Iterator[tuple[int, Variable]]:
+def _placed(
+    parameters: Sequence[Variable], places: Sequence[int]
+) -> Iterator[tuple[int, Variable]]:
+    if len(places) == len(parameters):
+        yield from zip(places, parameters, strict=True)
+        return
     end = 0
     for each in parameters:
         end = -(-end // each.align) * each.align
