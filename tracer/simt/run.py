@@ -35,6 +35,10 @@ LONG = 1 << 13
 """Rounds after which unchanged memory is enough: a loop with a counter never repeats its state."""
 
 
+LEAP = 1 << 20
+"""Cycles that pass in a round in which all warps wait: a loop with a time limit ends by it."""
+
+
 class DeadlockDetector:
     """Detects a deadlock: all waves spin, and the state repeats.
 
@@ -195,8 +199,11 @@ def _run_in_order(
             idle = idle + 1 if wave.progress == before else 0
         if not idle:
             stillness.reset()
-        elif number >= len(waves) and idle % len(resident) == 0 and stillness.lasts(resident):
-            raise _no_progress(resident)
+        elif number >= len(waves) and idle % len(resident) == 0:
+            if stillness.lasts(resident):
+                raise _no_progress(resident)
+            for each in resident:
+                each.pass_time(LEAP)
 
 
 def _no_progress(resident: list[Wave]) -> KernelFault:

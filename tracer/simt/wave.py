@@ -193,7 +193,7 @@ class Wave:
             self.shadow = Shadow(self.shared, self.local, program.memory)
         self.fenced, self.stacks, self.step = state.fenced, state.stacks, state.stacks.step
         self.machine, self.code_arrays = state.machine, state.code_arrays
-        self.machine.log_limit = RUNS
+        self.machine.log_limit, self.machine.clock_leap = RUNS, 0
         for name, kind in LOG.items():
             setattr(self.machine, name, buffers.take(name, RUNS + self.warps, kind))
         self.tensors: dict[int, Any] = {}
@@ -316,6 +316,10 @@ class Wave:
     def progress(self) -> int:
         """A count that grows whenever a warp runs a block outside of spin loops."""
         return int(self.machine.progress)
+
+    def pass_time(self, cycles: int) -> None:
+        """Advance the clocks, without instructions: all warps of the launch wait."""
+        self.machine.clock_leap += cycles
 
     def state(self) -> Iterator[Array]:
         """Yield all state that decides how its warps go on, but for memory shared between

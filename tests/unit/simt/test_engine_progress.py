@@ -228,3 +228,35 @@ def test_a_barrier_waits_for_the_lanes_that_still_wait_for_others() -> None:
     assert out.tolist() == [2] * 64
     _, out = run_under_both(source, 2, 64, np.zeros(1, np.int32), np.zeros(128, np.int32))
     assert out.tolist()[:64] == [42] * 64
+
+
+TIMED = """
+extern "C" __global__ void k(volatile int *flag, long long *times) {
+    long long begin = clock64(), now = begin;
+    int reads = 0;
+    while (*flag == 0 && (now = clock64()) - begin < 200000000) reads++;
+    if (*flag == 0) *flag = 2;
+    times[threadIdx.x] = (long long)reads << 32 | (now - begin >= 200000000);
+}"""
+"""As XLA's DelayKernel: what the host sets ends the loop, or else 200 million cycles."""
+
+
+def test_time_passes_while_every_warp_waits() -> None:
+    flag, times = run_under_both(TIMED, 1, 32, np.zeros(1, np.int32), np.zeros(32, np.int64))
+    assert flag[0] == 2
+    assert (times & 1 == 1).all()
+    assert (times >> 32 < 200000).all()  # far fewer instructions than cycles
+
+
+def test_clocks_count_the_instructions_of_a_warp_that_does_not_wait() -> None:
+    source = """
+    extern "C" __global__ void k(unsigned *out) {
+        unsigned begin = clock(), sum = threadIdx.x;
+        #pragma unroll 1
+        for (int i = 0; i < 1000; i++) sum = sum * 3 + i;
+        out[threadIdx.x] = clock() - begin;
+        out[32] = sum;
+    }"""
+    (out,) = run_under_both(source, 1, 32, np.zeros(33, np.uint32))
+    assert (out[:32] == out[0]).all()
+    assert 3000 < out[0] < 6000  # a product, a sum, a comparison and a branch, 1,000 times

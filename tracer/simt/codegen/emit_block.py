@@ -122,12 +122,12 @@ _OF_WARP = re.compile(r"%(place|warp|active|frame|old_frame|block|shared|local|o
 _VALUES = {
     **{"global": "global_bytes", "const": "const_bytes", "shared_start": "shared_bytes"},
     **{"shared_size": "shared_size", "local_start": "local_bytes", "local_size": "local_size"},
-    **{"a_block": "a_block", "count": "count"},
+    **{"a_block": "a_block", "count": "count", "clock_leap": "clock_leap"},
 }
 _POINTERS = {
     **{"chosen": "chosen", "actives": "active", "takens": "taken", "frames": "frames"},
     **{"parameters": "parameters", "lanes_on": "lanes_on", "of_launch": "launch_table"},
-    **{"block_table": "block_table", "warp_table": "warp_table"},
+    **{"block_table": "block_table", "warp_table": "warp_table", "steps": "step"},
 }
 _RUN = """  br label %{run}
 {run}:

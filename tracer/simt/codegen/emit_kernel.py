@@ -333,7 +333,7 @@ class BlockEmitter:
     def _add_run(self, text: WarpText, block: BasicBlock, part: Part, later: list[Part]) -> None:
         lane = Lane(self._made.frame, block.function, self._refusal(part.pcs[0]))
         for pc in part.pcs:
-            lane.refuse = self._refusal(pc)
+            lane.refuse, lane.position = self._refusal(pc), self._kernel.position(block, pc)
             instruction = self._kernel.instructions[pc]
             try:
                 self._compute(lane, instruction)

@@ -30,6 +30,7 @@ from ...ptx.kernel import (
     Symbol,
 )
 from ..decode.decoder import immediate
+from ..decode.special_register import CLOCKS
 from ..ops.lanes import DTYPES, Array
 from ..ops.rule import Rule
 from .register_frame import BLOCK, CARRY, THREAD, Frame
@@ -52,13 +53,17 @@ def width(kind: str) -> int:
 
 
 class Lane:
-    """The lines of one run in the function `function` of a kernel; `names` numbers its values."""
+    """The lines of one run in the function `function` of a kernel.
+
+    `position` is that of the current instruction in its basic block.
+    """
 
     def __init__(self, frame: Frame, function: int, refuse: Refuse) -> None:
         self.lines: list[str] = []
         self.frame = frame
         self.function = function
         self.refuse = refuse
+        self.position = 0
         self.written: dict[str, Register] = {}
         self._values: dict[str, tuple[str, str]] = {}
         self._count = 0
@@ -103,6 +108,11 @@ class Lane:
         return self.bitcast(str(number), f"i{8 * bits}", llvm_type(kind))
 
     def _special(self, name: str, kind: str) -> str:
+        if name in CLOCKS:
+            at = self.emit("getelementptr i32, ptr %steps, i64 %warp")
+            step = self.emit(f"load i32, ptr {at}, !llvm.access.group !0")
+            count = self.emit(f"add i64 {self.emit(f'zext i32 {step} to i64')}, %clock_leap")
+            return self._cut(self.emit(f"add i64 {count}, {self.position}"), 64, kind)
         place = self.frame.specials.places.get(name)
         if place is None:
             raise self.refuse(f"the special register `{name}`")

@@ -32,6 +32,9 @@ _SAME_EVERYWHERE: Mapping[str, Array] = {
 }
 """Performance counters are 0, driver registers are 0, and clocks stay below 2^32."""
 
+CLOCKS = frozenset({"%clock", "%clock64"})
+"""Instructions that the warp has executed: an instruction takes one cycle here."""
+
 PLACE_REGISTERS = frozenset({"%smid", "%warpid"})
 """Registers that locate a block on the chip. A kernel that reads one runs in waves of as many
 blocks as the chip holds at once.

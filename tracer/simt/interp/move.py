@@ -20,6 +20,7 @@ from ..call.argument_passing import lane_numbers
 from ..decode.address import elements, place_parameters
 from ..decode.decoder import Decoder, Fetch, StepTable, Store, discard, skip
 from ..decode.move import move_rule
+from ..decode.special_register import CLOCKS
 from ..ops.family import SHARED_FAMILIES
 from ..ops.lanes import DTYPES, Array, scalar
 from ..ops.rule import Rule
@@ -109,7 +110,6 @@ def _counted(step: Step, guard: Fetch, pc: int) -> Step:
 
 
 _TIMERS = frozenset({"%globaltimer", "%globaltimer_lo"})
-_CLOCKS = frozenset({"%clock", "%clock64"}) | _TIMERS
 NO_EFFECT = frozenset(SHARED_FAMILIES["no effect here"])
 """Hints, fences and waits: accesses are in order here, and no time passes."""
 
@@ -130,7 +130,7 @@ def _decode_move(decoder: Decoder, instruction: Instruction) -> Step:
 def _move(decoder: Decoder, instruction: Instruction) -> Step:
     to, source = instruction.operands
     kind = instruction.type
-    if isinstance(source, Special) and source.name in _CLOCKS:
+    if isinstance(source, Special) and source.name in CLOCKS | _TIMERS:
         begin = decoder.launch.begin if source.name in _TIMERS else 0
         return _clock(decoder, to, kind, begin)
     fetch, store = decoder.fetch(source, kind), decoder.store(to, kind)
@@ -166,7 +166,8 @@ def _clock(decoder: Decoder, to: Operand, kind: str, begin: int) -> Step:
     position = scalar(begin + decoder.position, dtype)[0, 0]
 
     def clock(group: Group) -> None:
-        store(group.frame, (group.step.astype(dtype) + position)[:, None])
+        now = group.step.astype(dtype) + dtype.type(group.wave.machine.clock_leap)
+        store(group.frame, (now + position)[:, None])
 
     return clock
 

@@ -39,6 +39,8 @@ class Machine(Schedule):
     Escapes: `escape` is the callback of an escape; it takes the pc and the number of accesses
     before it.
 
+    Clocks: cycles that have passed besides the instructions, `clock_leap`.
+
     Faults: access `fault_site` of the block, -1 if there is no fault.
     """
 
@@ -95,6 +97,7 @@ class Machine(Schedule):
     upto: int
     escape: int
     lanes_on: I64
+    clock_leap: int
 
     fault_site: int
     fault_pc: int
