@@ -259,4 +259,4 @@ def test_clocks_count_the_instructions_of_a_warp_that_does_not_wait() -> None:
     }"""
     (out,) = run_under_both(source, 1, 32, np.zeros(33, np.uint32))
     assert (out[:32] == out[0]).all()
-    assert 3000 < out[0] < 6000  # a product, a sum, a comparison and a branch, 1,000 times
+    assert 3000 < out[0] < 8000  # two products or sums, the counter, a comparison, a branch
