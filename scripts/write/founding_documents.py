@@ -77,9 +77,8 @@ def render(documents: dict[str, Any], marks: Marks) -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# What the founding documents ask for"
     yield ""
-    yield "cutrace was founded to reproduce what these documents on CUDA teach."
-    yield "Each item is listed with the tests, or the sources of the gallery, that prove it."
-    yield "`scripts/write/founding_documents.py` writes this page from the tests' marks."
+    yield "cutrace was founded to reproduce what these documents on CUDA teach. Tests, or gallery"
+    yield "sources, prove each item. `scripts/write/founding_documents.py` writes this page from the tests' marks."
     for document in documents["document"]:
         yield f"\n## {document['number']} {document['title']}\n"
         yield "| | item | proofs |\n|---|---|---|"

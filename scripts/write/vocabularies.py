@@ -11,12 +11,10 @@ HEAD = """# Vocabularies
 
 Every counter. `scripts/write/vocabularies.py` writes this page from `analyzer/counters/*.toml`.
 `cutrace counters NAME` prints the definition, formula and source of one counter. The last column
-says where a counter differs, or may differ, from a chip. A capability such as `1.0-` means 1.0 and
-later.
+says where a counter differs, or may differ, from a chip. Capability `1.0-` is 1.0 and later.
 
 Counters that differ only in the kind, width or precision of an access or operation, in the unit or
-in the axis share a row. The text of a row describes its first counter. A sentence with a counter's
-name before it holds for this counter only.
+in the axis share a row. A row's text describes its first counter, except after another one's name.
 """
 COLUMNS = ("counters", "unit", "capability", "what they count", "where they differ")
 KIND = re.compile(
