@@ -78,7 +78,7 @@ def render(documents: dict[str, Any], marks: Marks) -> Iterator[str]:
     yield "# What the founding documents ask for"
     yield ""
     yield "cutrace was founded to reproduce what these documents on CUDA teach. Tests, or gallery"
-    yield "sources, prove each item; `scripts/write/founding_documents.py` lists them by their marks."
+    yield "sources, prove each item; `scripts/write/founding_documents.py` lists these by marks."
     for document in documents["document"]:
         yield f"\n## {document['number']} {document['title']}\n"
         yield "| | item | proofs |\n|---|---|---|"
