@@ -179,6 +179,9 @@ def lower(value: Any, words: list[int], number: Callable[[float], int]) -> Kind:
         words.append(int(value))
         return "int"
     is_dense = value.flags.c_contiguous
+    if is_dense and value.shape == (1,):  # NumPy says so whatever the stride is
+        step, rest = divmod(value.strides[0], value.itemsize)
+        is_dense = rest > 0 or not 1 < step <= MOST_STEP
     begin = address(value if is_dense or value.ndim > 1 else value[:1])
     kind, steps = _layout(value.dtype, value.strides, is_dense)
     words += [begin, *value.shape, *steps]

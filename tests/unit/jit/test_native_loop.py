@@ -246,6 +246,13 @@ def test_named_tuples_and_structures_are_arguments_and_variables(loops: Any) -> 
     assert (sums.total, sums.many) == (4 + 9 + 15, 13)
 
 
+@pytest.mark.parametrize("columns", [1, 2, 6, MOST_STEP, MOST_STEP + 1])
+def test_a_column_of_one_row_takes_the_loop_of_longer_ones(columns: int) -> None:
+    """NumPy calls it contiguous: that would compile a loop of its own."""
+    one, many = (lower(np.zeros((rows, columns)).T[0], [], int) for rows in (1, 3))
+    assert (one == many) == (columns <= MOST_STEP)
+
+
 @pytest.mark.parametrize("powers", [0, 2])
 def test_unrolled_loops_do_the_same_and_llvm_unrolls_them(
     compiled: Any, powers: int, capfd: pytest.CaptureFixture[str]
