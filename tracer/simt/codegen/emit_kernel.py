@@ -66,8 +66,7 @@ from .emit_block import (
 from .emit_call import Calls, CallWriter, add_switch, find_calls
 from .emit_lane import Fragments, Lane, Write, compute, move
 from .emit_lines import WarpText
-from .emit_mma import add_matrix_access
-from .emit_warp import add_warp
+from .emit_warp import add_matrix_access, add_warp
 from .register_frame import CARRY, Frame, Place
 
 

@@ -1,9 +1,14 @@
 """Atomic operations and reductions (PTX ISA 9.7.13.5), lane by lane in order.
 
 The atomics of one step take effect in order of block, warp and lane.
+
+`multimem` has addresses that stand for the memory of several devices (9.7.9.14). cutrace runs one
+device: a reduction of what all of them have is what that one has, and a store to all of them a
+store.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +19,7 @@ from ..access.lane_move import Update, updater
 from ..ops.lanes import DTYPES, Array, Mask, pack
 from ..ops.update import OPERATIONS, fetch_operation, update
 from ..warp.program import Group, Step
+from . import load_store
 from .address import describe, elements
 from .decoder import Decoder, StepTable
 
@@ -82,4 +88,21 @@ def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
     return atomic
 
 
-STEPS: StepTable = {"atom": decode_atomic, "red": decode_atomic}
+_WORDS = dict.fromkeys(("e4m3x4", "e5m2x4", "f16x2", "bf16x2"), "b32")
+"""Types of loads and stores of `multimem` that have no other register than 32 bits."""
+
+
+def _of_one_device(decoder: Decoder, instruction: Instruction) -> Step | None:
+    """Return the step of the load, the store or the reduction of one device."""
+    kind, *modifiers = instruction.modifiers
+    if kind == "red":
+        return decode_atomic(
+            decoder, replace(instruction, opcode="red", modifiers=tuple(modifiers))
+        )
+    opcode = "ld" if kind == "ld_reduce" else "st"
+    words = tuple(_WORDS.get(m, m) for m in modifiers if not m.startswith("acc"))
+    plain = replace(instruction, opcode=opcode, modifiers=words)
+    return load_store.STEPS[opcode](decoder, plain)
+
+
+STEPS: StepTable = {"atom": decode_atomic, "red": decode_atomic, "multimem": _of_one_device}

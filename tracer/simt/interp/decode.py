@@ -14,7 +14,6 @@ from ..decode import (
     atomic,
     cluster_address,
     load_store,
-    multimem,
     shuffle_vote,
     stack,
 )
@@ -22,7 +21,7 @@ from ..decode.control_flow import ending
 from ..decode.decoder import Decoder, StepTable
 from ..decode.ptx_program import PtxProgram
 from ..kernel.spin_loop import endless_of
-from ..matrix import ldmatrix, mma, tcgen05, wgmma, wmma
+from ..matrix import ldmatrix, mma, tensor_product, wgmma, wmma
 from ..ops.family import find_rule
 from ..texture import query, sample, surface_access
 from ..tma import bulk_copy, launch_control, tensor_map_edit
@@ -117,7 +116,6 @@ _FAMILIES: tuple[StepTable, ...] = (
     launch_control.STEPS,
     stack.STEPS,
     load_store.STEPS,
-    multimem.STEPS,
     move.STEPS,
     call.STEPS,
     atomic.STEPS,
@@ -125,7 +123,7 @@ _FAMILIES: tuple[StepTable, ...] = (
     shuffle_vote.STEPS,
     mma.STEPS,
     wgmma.STEPS,
-    tcgen05.STEPS,
+    tensor_product.STEPS,
     wmma.STEPS,
     ldmatrix.STEPS,
     async_copy.STEPS,

@@ -8,9 +8,8 @@ chunk has elements of several rows. The swizzle of 128 bytes in atoms of 32 exis
 import numpy as np
 from numpy.typing import NDArray
 
-from ..tma.tensor_map import swizzled
 from ..tma.transfer import Lane, Site
-from .wgmma import CHUNK, Descriptor, Places, by_rows, read_descriptor
+from .wgmma import CHUNK, Descriptor, Places, by_columns, by_rows, read_descriptor
 
 _VERSION = 1
 """What bits 46 to 48 of a descriptor have to be."""
@@ -20,8 +19,6 @@ _SWIZZLES = {0: 0, 2: 1, 4: 2, 6: 3}
 
 _BASE_32 = 1
 """The number of the swizzle of 128 bytes with atoms of 32."""
-
-_WIDTHS = (1, 8, 4, 2)
 
 
 def factor_rows(
@@ -43,7 +40,8 @@ def factor_rows(
         plain.start, plain.leading, plain.stride, plain.base, _SWIZZLES.get(number, _BASE_32)
     )
     if size:
-        places = _by_columns(descriptor, rows, row_bytes // size, size, number == _BASE_32)
+        columns = _by_columns_of_32 if number == _BASE_32 else by_columns
+        places = columns(descriptor, rows, row_bytes // size, size)
         places = (places[:, :, None] + np.arange(size)).reshape(rows, -1)
     elif number == _BASE_32:
         raise site.fault(
@@ -65,23 +63,11 @@ def factor_rows(
     return octets
 
 
-def _by_columns(
-    descriptor: Descriptor, rows: int, inner: int, size: int, has_base_32: bool
-) -> Places:
-    """Return the offset of the first byte of each element, (rows, inner): the rows are the
-    contiguous dimension."""
+def _by_columns_of_32(descriptor: Descriptor, rows: int, inner: int, size: int) -> Places:
+    """Return the same as `by_columns` with the swizzle of 128 bytes in atoms of 32."""
     row, k = np.arange(rows)[:, None], np.arange(inner)[None]
     chunk, within = row // (CHUNK // size), row % (CHUNK // size) * size
-    if has_base_32:
-        place = chunk % 8 * CHUNK + chunk // 8 * descriptor.leading
-        place = place + k % 4 * 8 * CHUNK + k // 4 * descriptor.stride + within + descriptor.start
-        moved: Places = place ^ (((place >> 7) & 3) << 5)
-        return moved
-    width = _WIDTHS[descriptor.swizzle]
-    if descriptor.swizzle:
-        place = chunk % width * CHUNK + chunk // width * descriptor.leading
-        place = place + k % 8 * width * CHUNK + k // 8 * descriptor.stride
-    else:
-        place = chunk * descriptor.stride + k % 8 * CHUNK + k // 8 * descriptor.leading
-    bits = (0, 7, 3, 1)[descriptor.swizzle]
-    return swizzled(place + within + descriptor.start, bits, descriptor.base)
+    place = chunk % 8 * CHUNK + chunk // 8 * descriptor.leading
+    place = place + k % 4 * 8 * CHUNK + k // 4 * descriptor.stride + within + descriptor.start
+    moved: Places = place ^ (((place >> 7) & 3) << 5)
+    return moved

@@ -38,6 +38,7 @@ from ..tma.transfer import (
     shared_bytes,
     shared_of,
     site_of,
+    step_of_lanes,
 )
 from ..warp.program import Group, Step, Wave
 from .ldmatrix import unpack_bytes
@@ -112,56 +113,48 @@ def first_lanes(group: Group, guard: Fetch | None, values: Sequence[Array]) -> I
 
 def allocate(decoder: Decoder, instruction: Instruction) -> Step:
     """`tcgen05.alloc [dst], columns`: write the address of allocated columns to shared memory."""
-    site, guard = site_of(decoder, instruction), decoder.guard()
     to = fetch_address(decoder, instruction.operands[0])
     count, is_generic = decoder.fetch(instruction.operands[1], "u32"), not instruction.space
 
-    def allocate(group: Group) -> None:
-        for lane in first_lanes(group, guard, [to(group.frame), count(group.frame)]):
-            there, columns = lane.values
-            memory = memory_of(group.wave, lane.block)
-            if columns not in (32, 64, 128, 256, 512):
-                text = f"of {columns} columns, no power of two from 32 to 512,"
-                raise site.fault(lane, text, "columns")
-            if not memory.may_allocate:
-                raise site.fault(lane, "after tcgen05.relinquish_alloc_permit", "columns")
-            first = memory.allocate(columns)
-            if first is None:
-                text = f"of {columns} columns never ends: {memory.text} of {COLUMNS},"
-                raise site.fault(lane, text, "columns")
-            target = shared_bytes(lane, site, as_shared(there, is_generic), 4, 4)
-            target.view.view(np.uint32)[0] = first
-            target.mark()
+    def allocate(lane: Lane, site: Site, there: int, columns: int) -> None:
+        memory = memory_of(lane.group.wave, lane.block)
+        if columns not in (32, 64, 128, 256, 512):
+            text = f"of {columns} columns, no power of two from 32 to 512,"
+            raise site.fault(lane, text, "columns")
+        if not memory.may_allocate:
+            raise site.fault(lane, "after tcgen05.relinquish_alloc_permit", "columns")
+        first = memory.allocate(columns)
+        if first is None:
+            text = f"of {columns} columns never ends: {memory.text} of {COLUMNS},"
+            raise site.fault(lane, text, "columns")
+        target = shared_bytes(lane, site, as_shared(there, is_generic), 4, 4)
+        target.view.view(np.uint32)[0] = first
+        target.mark()
 
-    return allocate
+    return step_of_lanes(decoder, instruction, (to, count), allocate, first_lanes)
 
 
 def deallocate(decoder: Decoder, instruction: Instruction) -> Step:
     """`tcgen05.dealloc address, columns`."""
-    site, guard = site_of(decoder, instruction), decoder.guard()
     fetches = [decoder.fetch(operand, "u32") for operand in instruction.operands]
 
-    def deallocate(group: Group) -> None:
-        for lane in first_lanes(group, guard, [fetch(group.frame) for fetch in fetches]):
-            address, columns = lane.values
-            memory = memory_of(group.wave, lane.block)
-            if memory.allocations.get(address) != columns:
-                text = f"of {columns} columns at address {address:#010x}, and {memory.text},"
-                raise site.fault(lane, text, "columns")
-            del memory.allocations[address]
+    def deallocate(lane: Lane, site: Site, address: int, columns: int) -> None:
+        memory = memory_of(lane.group.wave, lane.block)
+        if memory.allocations.get(address) != columns:
+            text = f"of {columns} columns at address {address:#010x}, and {memory.text},"
+            raise site.fault(lane, text, "columns")
+        del memory.allocations[address]
 
-    return deallocate
+    return step_of_lanes(decoder, instruction, fetches, deallocate, first_lanes)
 
 
 def relinquish(decoder: Decoder, instruction: Instruction) -> Step:
     """`tcgen05.relinquish_alloc_permit`: the block allocates no more."""
-    guard = decoder.guard()
 
-    def relinquish(group: Group) -> None:
-        for lane in first_lanes(group, guard, []):
-            memory_of(group.wave, lane.block).may_allocate = False
+    def relinquish(lane: Lane, site: Site) -> None:
+        memory_of(lane.group.wave, lane.block).may_allocate = False
 
-    return relinquish
+    return step_of_lanes(decoder, instruction, (), relinquish, first_lanes)
 
 
 _WORDS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
@@ -285,31 +278,24 @@ def copy(decoder: Decoder, instruction: Instruction) -> Step:
     rows, size, starts = _COPIES[shape]
     bits = next((b for name, b in _PACKED.items() if name.partition(".")[2] in modifiers), 8)
     swaps = "warpx2::01_23" in modifiers
-    site, guard, of_pair = (
-        site_of(decoder, instruction),
-        decoder.guard(),
-        "cta_group::2" in modifiers,
-    )
+    of_pair = "cta_group::2" in modifiers
     to = fetch_address(decoder, instruction.operands[0])
     source = decoder.fetch(instruction.operands[1], "b64")
 
-    def copy(group: Group) -> None:
-        values = [to(group.frame), source(group.frame).view(np.int64)]
-        for lane in lanes_of(group, guard, values):
-            at, bits_of_descriptor = lane.values
-            for block in blocks_of(lane, site, of_pair):
-                octets = factor_rows(lane, site, block, bits_of_descriptor, rows, size)
-                if bits < 8:
-                    octets = unpack_bytes(octets.reshape(rows, -1, 16), bits).reshape(rows, size)
-                    octets = octets << np.uint8(2 if bits == 4 else 0)
-                words = np.ascontiguousarray(octets).view(np.uint32)
-                memory, first = memory_of(group.wave, block), at & 0xFFFF
-                end = first + words.shape[1]
-                require_columns(lane, site, memory, at, (first, end))
-                for start, part in _targets(at >> 16, rows, starts, swaps):
-                    memory.cells[start : start + len(words[part]), first:end] = words[part]
+    def copy(lane: Lane, site: Site, at: int, descriptor: int) -> None:
+        for block in blocks_of(lane, site, of_pair):
+            octets = factor_rows(lane, site, block, descriptor, rows, size)
+            if bits < 8:
+                octets = unpack_bytes(octets.reshape(rows, -1, 16), bits).reshape(rows, size)
+                octets = octets << np.uint8(2 if bits == 4 else 0)
+            words = np.ascontiguousarray(octets).view(np.uint32)
+            memory, first = memory_of(lane.group.wave, block), at & 0xFFFF
+            end = first + words.shape[1]
+            require_columns(lane, site, memory, at, (first, end))
+            for start, part in _targets(at >> 16, rows, starts, swaps):
+                memory.cells[start : start + len(words[part]), first:end] = words[part]
 
-    return copy
+    return step_of_lanes(decoder, instruction, (to, source), copy)
 
 
 def _targets(
@@ -344,47 +330,42 @@ SHIFTED = 8
 def shift(decoder: Decoder, instruction: Instruction) -> Step:
     """`tcgen05.shift.down [address]`: each of a warp's lanes but the last takes over the 32 bytes
     of the next one."""
-    site, guard = site_of(decoder, instruction), decoder.guard()
     of_pair = "cta_group::2" in instruction.modifiers
+
+    def shift(lane: Lane, site: Site, at: int) -> None:
+        top, first = at >> 16, at & 0xFFFF
+        if top % 32 or top >= ROWS:
+            raise site.fault(lane, f"of lane {top}, no multiple of 32 below 128,", "lanes")
+        for block in blocks_of(lane, site, of_pair):
+            memory = memory_of(lane.group.wave, block)
+            require_columns(lane, site, memory, at, (first, first + SHIFTED))
+            own = memory.cells[top : top + 32, first : first + SHIFTED]
+            own[:-1] = own[1:].copy()
+
     address = fetch_address(decoder, instruction.operands[0])
-
-    def shift(group: Group) -> None:
-        for lane in lanes_of(group, guard, [address(group.frame)]):
-            (at,) = lane.values
-            top, first = at >> 16, at & 0xFFFF
-            if top % 32 or top >= ROWS:
-                raise site.fault(lane, f"of lane {top}, no multiple of 32 below 128,", "lanes")
-            for block in blocks_of(lane, site, of_pair):
-                memory = memory_of(group.wave, block)
-                require_columns(lane, site, memory, at, (first, first + SHIFTED))
-                own = memory.cells[top : top + 32, first : first + SHIFTED]
-                own[:-1] = own[1:].copy()
-
-    return shift
+    return step_of_lanes(decoder, instruction, (address,), shift)
 
 
 def commit(decoder: Decoder, instruction: Instruction) -> Step:
     """`tcgen05.commit [barrier]`: all is complete, so that one arrival is signalled."""
-    site, guard, operands = site_of(decoder, instruction), decoder.guard(), instruction.operands
-    barrier, is_generic = fetch_address(decoder, operands[0]), not instruction.space
-    mask = decoder.fetch(operands[1], "u16") if len(operands) > 1 else None
+    where, *masks = instruction.operands
+    is_generic = not instruction.space
 
-    def commit(group: Group) -> None:
-        values = [barrier(group.frame)] + ([mask(group.frame)] if mask else [])
-        size = group.wave.program.launch.blocks_a_cluster
-        for lane in lanes_of(group, guard, values):
-            word = shared_bytes(lane, site, as_shared(lane.values[0], is_generic), 8, 8)
-            if mask is None:
-                complete(word, 0, 1)
-                continue
-            if lane.values[1] >> size:
-                raise site.fault(lane, f"names blocks {lane.values[1]:#x} of a cluster of {size}")
-            for rank in range(size):
-                if lane.values[1] >> rank & 1:
-                    block = lane.block // size * size + rank
-                    complete(shared_of(lane, block, word.start, 8), 0, 1)
+    def commit(lane: Lane, site: Site, barrier: int, mask: int | None = None) -> None:
+        size = lane.group.wave.program.launch.blocks_a_cluster
+        word = shared_bytes(lane, site, as_shared(barrier, is_generic), 8, 8)
+        if mask is None:
+            complete(word, 0, 1)
+            return
+        if mask >> size:
+            raise site.fault(lane, f"names blocks {mask:#x} of a cluster of {size}")
+        for rank in range(size):
+            if mask >> rank & 1:
+                block = lane.block // size * size + rank
+                complete(shared_of(lane, block, word.start, 8), 0, 1)
 
-    return commit
+    fetches = [fetch_address(decoder, where), *(decoder.fetch(mask, "u16") for mask in masks[:1])]
+    return step_of_lanes(decoder, instruction, fetches, commit)
 
 
 def wait(decoder: Decoder, instruction: Instruction) -> Step:

@@ -27,12 +27,13 @@ from numpy.typing import NDArray
 from ....base.dataclass import dataclass
 from ...ptx.kernel import Address, Immediate, Instruction, Operand, Vector
 from ..decode.address import elements
-from ..decode.decoder import Decoder, Fetch
+from ..decode.decoder import Decoder, Fetch, StepTable
 from ..ops.format import FORMATS
 from ..ops.lanes import Array
 from ..ops.tile import GROUP, Scales, multiply_floats
 from ..tma.transfer import Lane, Site, fetch_address, lanes_of, site_of
 from ..warp.program import Group, Step
+from . import tensor_memory
 from .ldmatrix import unpack_bytes
 from .product import spread
 from .shared_factor import factor_rows
@@ -404,3 +405,28 @@ def _integers(shape: Shape, left: Array, right: Array, cells: Array) -> Array:
         total = np.clip(total, -(1 << 31), (1 << 31) - 1)
     words: Array = (total & 0xFFFF_FFFF).astype(np.uint32)
     return words
+
+
+_FORMS = {
+    "alloc": tensor_memory.allocate,
+    "dealloc": tensor_memory.deallocate,
+    "relinquish_alloc_permit": tensor_memory.relinquish,
+    "ld": tensor_memory.move,
+    "st": tensor_memory.move,
+    "cp": tensor_memory.copy,
+    "shift": tensor_memory.shift,
+    "commit": tensor_memory.commit,
+    "mma": multiply,
+    "wait::ld": tensor_memory.wait,
+    "wait::st": tensor_memory.wait,
+    "fence::before_thread_sync": tensor_memory.wait,
+    "fence::after_thread_sync": tensor_memory.wait,
+}
+"""The instructions by their first modifier (PTX ISA 9.7.16)."""
+
+
+def _decode_form(decoder: Decoder, instruction: Instruction) -> Step:
+    return _FORMS[instruction.modifiers[0]](decoder, instruction)
+
+
+STEPS: StepTable = {"tcgen05": _decode_form}

@@ -280,17 +280,18 @@ def by_rows(descriptor: Descriptor, rows: int, row_bytes: int) -> Places:
     return _moved(descriptor, place + byte // CHUNK * across + byte % CHUNK)
 
 
-def by_columns(descriptor: Descriptor, rows: int, inner: int) -> Places:
-    """Return the offset of the first byte of each 16-bit element, (rows, inner): the rows are the
-    contiguous dimension."""
+def by_columns(descriptor: Descriptor, rows: int, inner: int, size: int = 2) -> Places:
+    """Return the offset of the first byte of each element of `size` bytes, (rows, inner): the rows
+    are the contiguous dimension."""
     row, k = np.arange(rows)[:, None], np.arange(inner)[None]
-    width, chunk = _WIDTHS[descriptor.swizzle], row // 8
+    width, elements_ = _WIDTHS[descriptor.swizzle], CHUNK // size
+    chunk = row // elements_
     if descriptor.swizzle:
         place = chunk % width * CHUNK + chunk // width * descriptor.leading
         place = place + k % 8 * width * CHUNK + k // 8 * descriptor.stride
     else:
         place = chunk * descriptor.stride + k % 8 * CHUNK + k // 8 * descriptor.leading
-    return _moved(descriptor, place + row % 8 * 2)
+    return _moved(descriptor, place + row % elements_ * size)
 
 
 def _moved(descriptor: Descriptor, places: Places) -> Places:

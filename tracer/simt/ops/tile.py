@@ -73,10 +73,8 @@ def multiply_tiles(tile: Tile) -> None:
                 own = line * columns + column
                 if tile.blocks == 0:
                     exact = tile.total[column]
-                elif tile.group == 1:
-                    exact = sum_products(tile, line, other, tile.c[own])
                 else:
-                    exact = sum_groups(tile, line, other, tile.c[own])
+                    exact = sum_scaled(tile, line, other, tile.c[own])
                 word = narrow(tile.to, exact, tile.to.width == 16)
                 tile.d[own] = 0 if word << 65 - tile.to.width == 0 else word
 
@@ -108,49 +106,30 @@ def sum_row(tile: Tile, line: int, right: int) -> None:
         total[j] = bits_of(exact) if plain[j] >> 52 & 0x7FF != 0x7FF else plain[j]
 
 
-def sum_products(tile: Tile, line: int, other: int, start: int) -> int:
-    """Return the sum of the products of a row and a column, each cut off."""
+def sum_scaled(tile: Tile, line: int, other: int, start: int) -> int:
+    """Return the sum of the scaled groups of products of a row and a column, each group cut off.
+
+    A product by itself counts with the exponents of its factors, too.
+    """
     block = tile.inner // tile.blocks
     left, right = line * tile.inner, other * tile.inner
-    largest = exponent_of(start, -126)
-    for k in range(tile.inner):
-        at = k // block
-        exponent = tile.a_exponents[left + k] + tile.b_exponents[right + k]
-        exponent = exponent + tile.a_scale_exponents[line * tile.blocks + at]
-        exponent = exponent + tile.b_scale_exponents[other * tile.blocks + at]
-        largest = max(largest, exponent)
-    largest = min(max(largest, LEAST), LARGEST)
-    scale = double_of(1023 + tile.kept - largest << 52)
-    plain = double_of(start)
-    total = truncate(plain * scale)
-    for k in range(tile.inner):
-        at = k // block
-        term = double_of(tile.a[left + k]) * double_of(tile.b[right + k])
-        term = term * double_of(tile.a_scales[line * tile.blocks + at])
-        term = term * double_of(tile.b_scales[other * tile.blocks + at])
-        plain = plain + term
-        total = total + truncate(term * scale)
-    exact = bits_of(total * double_of(1023 - tile.kept + largest << 52))
-    return bits_of(plain) if bits_of(plain) >> 52 & 0x7FF == 0x7FF else exact
-
-
-def sum_groups(tile: Tile, line: int, other: int, start: int) -> int:
-    """Return the sum of scaled groups of products, each group cut off."""
-    block = tile.inner // tile.blocks
     largest = exponent_of(start, -126)
     for first in range(0, tile.inner, tile.group):
         at = first // block
         exponent = tile.a_scale_exponents[line * tile.blocks + at]
         exponent = exponent + tile.b_scale_exponents[other * tile.blocks + at]
-        is_zero = bits_of(group_of(tile, line, other, first)) << 1 == 0
-        largest = max(largest, NOTHING if is_zero else exponent)
+        if tile.group == 1:
+            exponent = exponent + tile.a_exponents[left + first] + tile.b_exponents[right + first]
+        elif bits_of(group_of(tile, left + first, right + first)) << 1 == 0:
+            exponent = NOTHING
+        largest = max(largest, exponent)
     largest = min(max(largest, LEAST), LARGEST)
     scale = double_of(1023 + tile.kept - largest << 52)
     plain = double_of(start)
     total = truncate(plain * scale)
     for first in range(0, tile.inner, tile.group):
         at = first // block
-        term = group_of(tile, line, other, first)
+        term = group_of(tile, left + first, right + first)
         term = term * double_of(tile.a_scales[line * tile.blocks + at])
         term = term * double_of(tile.b_scales[other * tile.blocks + at])
         plain = plain + term
@@ -159,11 +138,10 @@ def sum_groups(tile: Tile, line: int, other: int, start: int) -> int:
     return bits_of(plain) if bits_of(plain) >> 52 & 0x7FF == 0x7FF else exact
 
 
-def group_of(tile: Tile, line: int, other: int, first: int) -> float:
+def group_of(tile: Tile, left: int, right: int) -> float:
     """Return the sum of a group's products, which is exact."""
-    left, right = line * tile.inner, other * tile.inner
     total = 0.0
-    for k in range(first, first + tile.group):
+    for k in range(tile.group):
         total = total + double_of(tile.a[left + k]) * double_of(tile.b[right + k])
     return total
 

@@ -48,6 +48,7 @@ from .transfer import (
     reduce_bytes,
     shared_bytes,
     site_of,
+    step_of_lanes,
     targets,
 )
 
@@ -162,46 +163,36 @@ def _send(decoder: Decoder, instruction: Instruction) -> Step | None:
         return _fill(decoder, instruction)
     if "async" not in instruction.modifiers or instruction.space == "global":
         return None
-    kind, site = instruction.type, site_of(decoder, instruction)
+    kind, is_generic = instruction.type, not instruction.space
     to, barrier = (fetch_address(decoder, instruction.operands[k]) for k in (0, 2))
     fetches = [decoder.fetch(e, kind) for e in elements(instruction.operands[1])]
     operation = next((m for m in instruction.modifiers if m in OPERATIONS), "")
-    guard, dtype = decoder.guard(), np.dtype(f"u{DTYPES[kind].itemsize}")
+    dtype = np.dtype(f"u{DTYPES[kind].itemsize}")
     size = dtype.itemsize * len(fetches)
 
-    def send(group: Group) -> None:
-        frame = group.frame
-        values = [to(frame), barrier(frame), *(f(frame).view(dtype) for f in fetches)]
-        for lane in lanes_of(group, guard, values):
-            there, barrier_address, *words = lane.values
-            there, barrier_address = (
-                as_shared(each, not instruction.space) for each in (there, barrier_address)
-            )
-            target = shared_bytes(lane, site, there, size, size)
-            payload = np.array(words, dtype=dtype).view(np.uint8)
-            source = Bytes(payload, 0, size)
-            _move(target, source, operation, kind, False)
-            complete(shared_bytes(lane, site, barrier_address, 8, 8), size)
+    def send(lane: Lane, site: Site, there: int, barrier_address: int, *words: int) -> None:
+        target = shared_bytes(lane, site, as_shared(there, is_generic), size, size)
+        source = Bytes(np.array(words, dtype=dtype).view(np.uint8), 0, size)
+        _move(target, source, operation, kind, False)
+        complete(shared_bytes(lane, site, as_shared(barrier_address, is_generic), 8, 8), size)
 
-    return send
+    plain = [lambda frame, fetch=fetch: fetch(frame).view(dtype) for fetch in fetches]
+    return step_of_lanes(decoder, instruction, (to, barrier, *plain), send)
 
 
 def _fill(decoder: Decoder, instruction: Instruction) -> Step:
     """`st.bulk [a], size, 0`: fill shared memory with zeros."""
-    site, guard = site_of(decoder, instruction), decoder.guard()
     to = fetch_address(decoder, instruction.operands[0])
     size, is_generic = decoder.fetch(instruction.operands[1], "u64"), not instruction.space
 
-    def fill(group: Group) -> None:
-        for lane in lanes_of(group, guard, [to(group.frame), size(group.frame)]):
-            there, count = lane.values
-            if count % 8:
-                raise site.fault(lane, f"of {count} bytes, no multiple of 8,", "misaligned")
-            target = shared_bytes(lane, site, as_shared(there, is_generic), count, 8)
-            target.view[:] = 0
-            target.mark()
+    def fill(lane: Lane, site: Site, there: int, count: int) -> None:
+        if count % 8:
+            raise site.fault(lane, f"of {count} bytes, no multiple of 8,", "misaligned")
+        target = shared_bytes(lane, site, as_shared(there, is_generic), count, 8)
+        target.view[:] = 0
+        target.mark()
 
-    return fill
+    return step_of_lanes(decoder, instruction, (to, size), fill)
 
 
 ALIGN = 128

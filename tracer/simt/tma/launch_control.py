@@ -13,7 +13,7 @@ from ..decode.address import elements
 from ..decode.decoder import Decoder, StepTable
 from ..ops.lanes import Array
 from ..warp.program import Group, Step
-from .transfer import as_shared, complete, fetch_address, lanes_of, site_of, targets
+from .transfer import Lane, Site, as_shared, complete, fetch_address, step_of_lanes, targets
 
 ANSWER = 16
 """Bytes of an answer."""
@@ -31,22 +31,19 @@ def _decode_control(decoder: Decoder, instruction: Instruction) -> Step:
 
 
 def _request(decoder: Decoder, instruction: Instruction) -> Step:
-    site, guard = site_of(decoder, instruction), decoder.guard()
-    to, barrier = (fetch_address(decoder, operand) for operand in instruction.operands)
     to_all = "multicast::cluster::all" in instruction.modifiers
     is_generic = not instruction.space
 
-    def request(group: Group) -> None:
-        size = group.wave.program.launch.blocks_a_cluster
-        for lane in lanes_of(group, guard, [to(group.frame), barrier(group.frame)]):
-            there, word_at = (as_shared(address, is_generic) for address in lane.values)
-            mask = (1 << size) - 1 if to_all else 0
-            for target, word in targets(lane, site, there, word_at, mask, ANSWER):
-                target.view[:] = 0
-                target.mark()
-                complete(word, ANSWER)
+    def request(lane: Lane, site: Site, to: int, barrier: int) -> None:
+        there, word_at = (as_shared(address, is_generic) for address in (to, barrier))
+        mask = (1 << lane.group.wave.program.launch.blocks_a_cluster) - 1 if to_all else 0
+        for target, word in targets(lane, site, there, word_at, mask, ANSWER):
+            target.view[:] = 0
+            target.mark()
+            complete(word, ANSWER)
 
-    return request
+    fetches = [fetch_address(decoder, operand) for operand in instruction.operands]
+    return step_of_lanes(decoder, instruction, fetches, request)
 
 
 def _read(decoder: Decoder, instruction: Instruction) -> Step:

@@ -26,7 +26,7 @@ from ..decode.decoder import Decoder, Fetch, constant
 from ..memory.memory import WINDOWS
 from ..ops.lanes import DTYPES, LANES, Array, scalar
 from ..ops.update import update
-from ..warp.program import Group
+from ..warp.program import Group, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +285,21 @@ def fetch_address(decoder: Decoder, operand: Operand) -> Fetch:
 def site_of(decoder: Decoder, instruction: Instruction) -> Site:
     """Return the site of the current instruction, for messages."""
     return Site(decoder.pc, f"`{instruction.mnemonic}`", decoder.position)
+
+
+def step_of_lanes(
+    decoder: Decoder, instruction: Instruction, fetches: Sequence[Fetch],
+    run: Callable[..., None], lanes: Callable[..., Iterator[Lane]] = lanes_of,
+) -> Step:  # fmt: skip
+    """Return the step that calls `run` for each active lane, with the site of the instruction and
+    the values of the operands."""
+    site, guard = site_of(decoder, instruction), decoder.guard()
+
+    def step(group: Group) -> None:
+        for lane in lanes(group, guard, [fetch(group.frame) for fetch in fetches]):
+            run(lane, site, *lane.values)
+
+    return step
 
 
 def mask_of(decoder: Decoder, instruction: Instruction, operands: list[Operand]) -> Fetch:
