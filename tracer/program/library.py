@@ -16,6 +16,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
+from itertools import groupby
 from pathlib import Path
 
 from ...base.cache import kept_folder, key_of
@@ -149,8 +150,12 @@ def _written(work: Path, toolkit: Toolkit, compiler: str) -> list[Path]:
     exports, refusals = runtime_table(toolkit, functions_of(RUNTIME), read_names()["cudart"])
     (work / "exports.h").write_text(exports)
     (work / "refused.c").write_text(refusals)
-    forwards = write_forwards(read_forwards(), prototypes(toolkit, compiler))
-    (work / "forwards.c").write_text(forwards)
+    declared = prototypes(toolkit, compiler)
+    for place, rows in groupby(read_forwards(), key=lambda each: each.place):
+        header = work / f"forwards_{place.replace('/', '_')}.h"
+        header.write_text(write_forwards(rows, declared))
+    included = ("driver.h", "forwards_driver.h", "forwards_runtime.h")
+    (work / "forwards.c").write_text("".join(f'#include "{each}"\n' for each in included))
     return [work / "refused.c", work / "refused_driver.c", work / "forwards.c"]
 
 
@@ -196,67 +201,78 @@ def functions_of(folder: Path) -> set[str]:
 
 
 _FORWARDS = Path(__file__).with_name("forwards.txt")
-_PROTOTYPE = re.compile(r"\b(?:CUresult|cudaError_t) (cu\w+)\(([^();]*)\)")
-_PARAMETER = re.compile(r"(\w+)(?:\[\w*\])? ?(?:,|$)")
+_LIBRARY_HEADERS = (
+    *("cublas_v2.h", "cublasLt.h", "cufftXt.h", "curand.h", "cusolverDn.h", "cusparse.h"),
+    "nvml.h",
+)
+_PROTOTYPE = re.compile(
+    r"\b(\w+(?:result|Result|Error_t|Return_t|Status_t)|size_t|const char \*) ?((?:cu|nvml)\w+)"
+    r"\(([^();]*)\)"
+)
+_PARAMETER = re.compile(r"(\w+)(?:\[\w*\])* ?(?:,|$)")
 _STRICT = ('ignored "-Wunused-parameter"', 'error "-Wimplicit-function-declaration"')
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """A line of forwards.txt: a function of a folder, and the call that is all of its body.
+    """A line of forwards.txt: a function of a folder or of one of its files, and the expression
+    that is all of its body.
 
-    `parameters` are "" for those of CUDA's header.
+    `parameters` are "" for those of the header.
     """
 
-    folder: str
+    place: str
     name: str
     parameters: str
     call: str
 
+    @property
+    def folder(self) -> str:
+        """The folder of the file whose functions it may call."""
+        return self.place.partition("/")[0]
+
 
 def read_forwards(text: str | None = None) -> Iterator[Forward]:
     """Yield the functions of forwards.txt, or of a text like it."""
-    folder = ""
+    place = ""
     for line in re.split(r"\n(?! )", text or _FORWARDS.read_text(encoding="utf-8")):
         if line.startswith("["):
-            folder = line.strip("[]")
+            place = line.strip("[]")
         elif line and not line.startswith("#"):
             head, _, call = " ".join(line.split()).partition(" = ")
             name, _, given = head.partition("(")
-            yield Forward(folder, name, given.removesuffix(")"), call)
+            yield Forward(place, name, given.removesuffix(")"), call)
 
 
-def prototypes(toolkit: Toolkit, compiler: str) -> dict[str, str]:
-    """Return the parameters of each function of cuda.h and cuda_runtime_api.h, older ones too."""
+def prototypes(toolkit: Toolkit, compiler: str) -> dict[str, tuple[str, str]]:
+    """Return type and parameters of each function of CUDA's headers, older ones too, and of ours
+    for NVIDIA's libraries.
+    """
+    folders = (f"-I{each}" for each in (toolkit.include, DRIVER, RUNTIME))
+    headers = ("driver.h", *(HEADERS / name for name in _LIBRARY_HEADERS))
     answer = subprocess.run(
-        [
-            compiler,
-            "-x",
-            "c",
-            "-E",
-            "-P",
-            f"-I{toolkit.include}",
-            f"-I{DRIVER}",
-            f"-I{RUNTIME}",
-            "-",
-        ],
-        input='#include "driver.h"\n',
+        [compiler, *("-x", "c", "-E", "-P"), *folders, "-"],
+        input="".join(f'#include "{each}"\n' for each in headers),
         capture_output=True,
         text=True,
     )
-    return dict(_PROTOTYPE.findall(" ".join(answer.stdout.split())))
+    return {
+        name: (returned, parameters)
+        for returned, name, parameters in _PROTOTYPE.findall(" ".join(answer.stdout.split()))
+    }
 
 
-def write_forwards(forwards: Iterable[Forward], parameters: Mapping[str, str]) -> str:
-    """Return C: the functions of forwards.txt, of which CUDA's headers have these parameters.
+def write_forwards(forwards: Iterable[Forward], declared: Mapping[str, tuple[str, str]]) -> str:
+    """Return C: functions of forwards.txt, of which headers declare these types and parameters.
 
     A function that passes all parameters on calls the other by a name of its own: both have one
     layout of parameters, but types with different names.
     """
-    lines = ['#include "driver.h"', *(f"#pragma GCC diagnostic {each}" for each in _STRICT)]
+    lines = [f"#pragma GCC diagnostic {each}" for each in _STRICT]
     for each in forwards:
-        given, call = each.parameters or parameters[each.name], each.call
-        status = "CUresult" if each.folder == "driver" else "cudaError_t"
+        plain = "CUresult" if each.folder == "driver" else "cudaError_t"
+        status, listed = declared.get(each.name, (plain, ""))
+        given, call = each.parameters or listed, each.call
         if call.isidentifier() and call[0].islower():
             own = "cudaError_t" if call.startswith("cuda") else "CUresult"
             lines.append(f'extern {own} to_{each.name}({given}) __asm__("{call}");')

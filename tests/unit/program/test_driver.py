@@ -224,14 +224,20 @@ cuMemsetD8_v2 =
 cuProfilerStop(void) = result(begin())
 [runtime]
 cudaGraphInstantiate = cudaGraphInstantiateWithFlags
+[libraries/cusparse]
+cusparseGetVersion = (*version = CUSPARSE_VERSION, OK)
 """)
     header = {
-        "cuStreamQuery": "CUstream s",
-        "cuCtxDetach": "CUcontext ctx",
-        "cuMemsetD8_v2": "CUdeviceptr d, unsigned char uc, size_t N",
-        "cudaGraphInstantiate": "cudaGraphExec_t *exec, cudaGraph_t graph, int f[2]",
+        "cuStreamQuery": ("CUresult", "CUstream s"),
+        "cuCtxDetach": ("CUresult", "CUcontext ctx"),
+        "cuMemsetD8_v2": ("CUresult", "CUdeviceptr d, unsigned char uc, size_t N"),
+        "cudaGraphInstantiate": (
+            "cudaError_t",
+            "cudaGraphExec_t *exec, cudaGraph_t graph, int f[2]",
+        ),
+        "cusparseGetVersion": ("cusparseStatus_t", "cusparseHandle_t handle, int *version"),
     }
-    lines = write_forwards(forwards, header).splitlines()[3:]
+    lines = write_forwards(forwards, header).splitlines()[2:]
     assert lines == [
         'extern cudaError_t to_cuStreamQuery(CUstream s) __asm__("cudaStreamQuery");',
         "API CUresult cuStreamQuery(CUstream s) { return result(to_cuStreamQuery(s)); }",
@@ -244,6 +250,8 @@ cudaGraphInstantiate = cudaGraphInstantiateWithFlags
         'int f[2]) __asm__("cudaGraphInstantiateWithFlags");',
         "API cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, int f[2]) "
         "{ return to_cudaGraphInstantiate(exec, graph, f); }",
+        "API cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int *version) "
+        "{ return (*version = CUSPARSE_VERSION, OK); }",
     ]
 
 

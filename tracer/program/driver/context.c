@@ -61,12 +61,6 @@ API CUresult cuCtxDestroy_v2(CUcontext context)
     return result(begin());
 }
 
-API CUresult cuCtxGetCurrent(CUcontext *context)
-{
-    *context = current();
-    return CUDA_SUCCESS;
-}
-
 /* NULL takes the current one off the stack; else it is replaced. */
 API CUresult cuCtxSetCurrent(CUcontext context)
 {
@@ -86,92 +80,11 @@ API CUresult cuCtxPopCurrent_v2(CUcontext *context)
     return CUDA_SUCCESS;
 }
 
-API CUresult cuCtxGetDevice(CUdevice *number)
-{
-    *number = 0;
-    return current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-API CUresult cuCtxGetDevice_v2(CUdevice *number, CUcontext context)
-{
-    *number = 0;
-    return context || current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-API CUresult cuCtxGetFlags(unsigned *flags)
-{
-    *flags = current() ? current()->flags : 0;
-    return current() ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-API CUresult cuCtxSetFlags(unsigned flags)
-{
-    if (!current())
-        return CUDA_ERROR_INVALID_CONTEXT;
-    current()->flags = flags;
-    return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxGetId(CUcontext context, unsigned long long *number)
-{
-    context = context ? context : current();
-    *number = context ? context->number : 0;
-    return context ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
-}
-
-API CUresult cuCtxGetApiVersion(CUcontext context, unsigned *version)
-{
-    (void)context;
-    *version = 3020;
-    return CUDA_SUCCESS;
-}
-
-API CUresult cuCtxGetSharedMemConfig(CUsharedconfig *config)
-{
-    *config = CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE;
-    return result(begin());
-}
-
-API CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice number)
-{
-    CUresult status = check_device(number);
-    if (status)
-        return status;
-    primary.users++;
-    *context = &primary;
-    return CUDA_SUCCESS;
-}
-
-API CUresult cuDevicePrimaryCtxRelease_v2(CUdevice number)
-{
-    if (!primary.users)
-        return CUDA_ERROR_INVALID_CONTEXT;
-    primary.users--;
-    return check_device(number);
-}
-
-API CUresult cuDevicePrimaryCtxReset_v2(CUdevice number)
-{
-    primary.users = 0;
-    return check_device(number);
-}
-
-API CUresult cuDevicePrimaryCtxGetState(CUdevice number, unsigned *flags, int *is_active)
-{
-    *flags = primary.flags;
-    *is_active = primary.users > 0;
-    return check_device(number);
-}
-
-API CUresult cuDevicePrimaryCtxSetFlags_v2(CUdevice number, unsigned flags)
-{
-    primary.flags = flags;
-    return check_device(number);
-}
-
 API CUresult cuStreamGetCtx_v2(CUstream stream, CUcontext *context, CUgreenCtx *green)
 {
     if (green)
         *green = NULL;
     return cuStreamGetCtx(stream, context);
 }
+
+#include "forwards_driver_context.h"

@@ -33,14 +33,6 @@ API CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice number)
     return status;
 }
 
-API CUresult cuDeviceComputeCapability(int *major, int *minor, CUdevice number)
-{
-    CUresult status = cuDeviceGetAttribute(
-        major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, number);
-    return status ? status : cuDeviceGetAttribute(
-        minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, number);
-}
-
 API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice number)
 {
     memset(uuid, 0, sizeof *uuid);
@@ -54,3 +46,5 @@ API CUresult cuProfilerInitialize(const char *configuration, const char *output,
     (void)configuration, (void)output, (void)mode; /* of nvprof's time: CUDA refuses it since 12 */
     return CUDA_ERROR_NOT_SUPPORTED;
 }
+
+#include "forwards_driver_device.h"

@@ -30,12 +30,6 @@ CUresult refuse_driver(const char *name)
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 
-API CUresult cuDriverGetVersion(int *version)
-{
-    *version = CUDA_VERSION;
-    return CUDA_SUCCESS;
-}
-
 /* errors.h is made from the enumeration in cuda.h. */
 API CUresult cuGetErrorName(CUresult error, const char **name)
 {
@@ -125,3 +119,5 @@ API CUresult cuGetProcAddress_v2(const char *name, void **function, int version,
         *outcome = *function ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
     return *function || outcome ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
+
+#include "forwards_driver_entry.h"

@@ -4,26 +4,6 @@
 
 #define MOST_PARAMETERS 4096
 
-API CUresult cuKernelGetFunction(CUfunction *function, CUkernel kernel)
-{
-    *function = (CUfunction)kernel;
-    return result(begin());
-}
-
-API CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
-{
-    *module = (CUmodule)((struct function *)function)->module;
-    return result(begin());
-}
-
-API CUresult cuFuncGetName(const char **name, CUfunction function)
-{
-    if (!name || !function)
-        return CUDA_ERROR_INVALID_VALUE;
-    *name = ((struct function *)function)->name;
-    return result(begin());
-}
-
 API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function)
 {
     struct cudaFuncAttributes own;
@@ -56,13 +36,6 @@ API CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfuncti
     return CUDA_SUCCESS;
 }
 
-API CUresult cuFuncIsLoaded(CUfunctionLoadingState *state, CUfunction function)
-{
-    (void)function;
-    *state = CU_FUNCTION_LOADING_STATE_LOADED;
-    return result(begin());
-}
-
 API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offset, size_t *bytes)
 {
     const struct function *own = (struct function *)function;
@@ -73,12 +46,6 @@ API CUresult cuFuncGetParamInfo(CUfunction function, size_t index, size_t *offse
     *offset = own->parameters[index].offset;
     if (bytes)
         *bytes = own->parameters[index].bytes;
-    return result(begin());
-}
-
-API CUresult cuFuncGetParamCount(CUfunction function, size_t *count)
-{
-    *count = ((struct function *)function)->count;
     return result(begin());
 }
 
@@ -206,3 +173,5 @@ API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function,
     return launch(function, grid, block, config->sharedMemBytes, config->hStream, arguments, extra,
                   flags, cluster);
 }
+
+#include "forwards_driver_function.h"

@@ -286,7 +286,4 @@ API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgrap
     return own ? set_node(own, params) : CUDA_ERROR_INVALID_VALUE;
 }
 
-API CUresult cuGraphAddNode(ADDED, CUgraphNodeParams *params)
-{
-    return cuGraphAddNode_v2(made, graph, needs, NULL, count, params);
-}
+#include "forwards_driver_graph_node.h"

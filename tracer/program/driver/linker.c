@@ -53,14 +53,6 @@ int is_device_runtime(const char *name)
     return name && strstr(name, "cudadevrt");
 }
 
-API CUresult cuLinkCreate_v2(unsigned count, CUjit_option *options, void **values,
-                             CUlinkState *state)
-{
-    empty_logs(count, options, values);
-    *state = calloc(1, sizeof **state);
-    return result(begin());
-}
-
 API CUresult cuLinkAddData_v2(CUlinkState state, CUjitInputType type, void *data, size_t bytes,
                               const char *name, unsigned count, CUjit_option *options,
                               void **values)
@@ -97,9 +89,4 @@ API CUresult cuLinkComplete(CUlinkState state, void **made, size_t *bytes)
     return *made ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
-API CUresult cuLinkDestroy(CUlinkState state)
-{
-    free_bundle(&state->bundle);
-    free(state);
-    return result(begin());
-}
+#include "forwards_driver_linker.h"

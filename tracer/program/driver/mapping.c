@@ -45,14 +45,6 @@ static struct mapping *mapping_at(CUdeviceptr place)
     return each;
 }
 
-API CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *properties,
-                                           CUmemAllocationGranularity_flags option)
-{
-    (void)properties, (void)option;
-    *bytes = GRANULARITY;
-    return result(begin());
-}
-
 API CUresult cuMemAddressReserve(CUdeviceptr *place, size_t bytes, size_t alignment,
                                  CUdeviceptr wish, unsigned long long flags)
 {
@@ -93,19 +85,6 @@ API CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     memory->users = 1;
     *handle = (uintptr_t)memory;
     return CUDA_SUCCESS;
-}
-
-API CUresult cuMemRelease(CUmemGenericAllocationHandle handle)
-{
-    drop(memory_of(handle));
-    return result(begin());
-}
-
-API CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
-                                                    CUmemGenericAllocationHandle handle)
-{
-    *properties = memory_of(handle)->properties;
-    return result(begin());
 }
 
 API CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *data)
@@ -192,10 +171,4 @@ API CUresult cuMemSetAccess(CUdeviceptr place, size_t bytes, const CUmemAccessDe
     return result(begin());
 }
 
-API CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location,
-                            CUdeviceptr place)
-{
-    (void)location;
-    *flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-    return mapping_at(place) ? result(begin()) : CUDA_ERROR_INVALID_VALUE;
-}
+#include "forwards_driver_mapping.h"

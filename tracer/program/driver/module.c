@@ -24,31 +24,4 @@ void empty_logs(unsigned count, const CUjit_option *options, void **values)
             *logs[i] = '\0';
 }
 
-API CUresult cuModuleLoadDataEx(CUmodule *module, const void *data, unsigned count,
-                                CUjit_option *options, void **values)
-{
-    empty_logs(count, options, values);
-    return result(load_image((struct module **)module, data, NULL));
-}
-
-API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode *mode)
-{
-    *mode = CU_MODULE_EAGER_LOADING;
-    return CUDA_SUCCESS;
-}
-
-API CUresult cuLibraryLoadFromFile(CUlibrary *library, const char *path, CUjit_option *options,
-                                   void **values, unsigned count,
-                                   CUlibraryOption *library_options, void **library_values,
-                                   unsigned library_count)
-{
-    (void)library_options, (void)library_values, (void)library_count;
-    empty_logs(count, options, values);
-    return result(load_file((struct module **)library, path));
-}
-
-API CUresult cuLibraryGetModule(CUmodule *module, CUlibrary library)
-{
-    *module = (CUmodule)library;
-    return result(begin());
-}
+#include "forwards_driver_module.h"

@@ -53,12 +53,6 @@ API CUresult cuFuncSetSharedSize(CUfunction function, unsigned bytes)
     return result(begin());
 }
 
-API CUresult cuParamSetSize(CUfunction function, unsigned bytes)
-{
-    (void)function;
-    return bytes > MOST_BYTES ? CUDA_ERROR_INVALID_VALUE : result(begin());
-}
-
 API CUresult cuParamSetv(CUfunction function, int offset, void *value, unsigned bytes)
 {
     struct setting *own = setting_of(function);
@@ -81,3 +75,5 @@ API CUresult cuLaunchGridAsync(CUfunction function, int width, int height, CUstr
     return cuLaunchKernel(function, width, height, 1, own->x, own->y, own->z, own->shared, stream,
                           NULL, buffer);
 }
+
+#include "forwards_driver_older.h"

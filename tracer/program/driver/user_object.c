@@ -24,14 +24,6 @@ API CUresult cuUserObjectCreate(CUuserObject *handle, void *data, CUhostFn destr
     return result(begin());
 }
 
-API CUresult cuUserObjectRetain(CUuserObject handle, unsigned count)
-{
-    if (!handle || !count)
-        return CUDA_ERROR_INVALID_VALUE;
-    retain_object(object_of(handle), count);
-    return result(begin());
-}
-
 API CUresult cuUserObjectRelease(CUuserObject handle, unsigned count)
 {
     struct user_object *object = object_of(handle);
@@ -64,3 +56,5 @@ API CUresult cuGraphReleaseUserObject(CUgraph graph, CUuserObject handle, unsign
     each->count -= count;
     return cuUserObjectRelease(handle, count);
 }
+
+#include "forwards_driver_user_object.h"

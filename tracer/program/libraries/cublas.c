@@ -7,46 +7,9 @@
 #include "include/cublasLt.h"
 #include "matmul.h"
 
-API cublasStatus_t cublasCreate(cublasHandle_t *handle)
-{
-    *handle = calloc(1, sizeof **handle);
-    return begin() ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasDestroy(cublasHandle_t handle)
-{
-    free(handle);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasGetVersion(cublasHandle_t handle, int *version)
-{
-    (void)handle;
-    *version = CUBLAS_VERSION;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasGetProperty(libraryPropertyType what, int *value)
-{
-    *value = what == MAJOR_VERSION ? CUBLAS_VER_MAJOR : 0;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
 PROPERTY(cublas, CUBLAS, Stream, cudaStream_t, stream)
 PROPERTY(cublas, CUBLAS, PointerMode, cublasPointerMode_t, mode)
 PROPERTY(cublas, CUBLAS, MathMode, cublasMath_t, math)
-
-API cublasStatus_t cublasSetAtomicsMode(cublasHandle_t handle, cublasAtomicsMode_t mode)
-{
-    (void)mode;
-    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
-
-API cublasStatus_t cublasSetWorkspace(cublasHandle_t handle, void *workspace, size_t bytes)
-{
-    (void)workspace, (void)bytes;
-    return handle ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_INITIALIZED;
-}
 
 cublasStatus_t submit_blas(cublasHandle_t handle, struct call *call, const void *alpha,
                            const void *beta, size_t bytes)
@@ -132,16 +95,6 @@ API cublasStatus_t cublasGemmStridedBatchedEx(
     return submit_matmul("cublasGemmEx", handle->stream, &what, alpha, beta, now);
 }
 
-API cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb,
-                                int m, int n, int k, const void *alpha, const void *a,
-                                cudaDataType ta, int lda, const void *b, cudaDataType tb, int ldb,
-                                const void *beta, void *c, cudaDataType tc, int ldc,
-                                cublasComputeType_t compute, cublasGemmAlgo_t algorithm)
-{
-    return cublasGemmStridedBatchedEx(handle, opa, opb, m, n, k, alpha, a, ta, lda, 0, b, tb, ldb, 0,
-                                      beta, c, tc, ldc, 0, 1, compute, algorithm);
-}
-
 /* C has no __half. */
 API cublasStatus_t cublasHgemmStridedBatched(
     cublasHandle_t handle, cublasOperation_t opa, cublasOperation_t opb, int m, int n, int k,
@@ -176,12 +129,4 @@ API const char *cublasGetStatusName(cublasStatus_t status)
     return "unknown";
 }
 
-API const char *cublasGetStatusString(cublasStatus_t status)
-{
-    return cublasGetStatusName(status);
-}
-
-API size_t cublasGetCudartVersion(void)
-{
-    return CUDART_VERSION;
-}
+#include "forwards_libraries_cublas.h"

@@ -112,34 +112,6 @@ static cublasStatus_t get(const struct slot *places, const void *object, int att
 OBJECT(MatrixLayout, cublasLtMatrixLayoutAttribute_t, LAYOUT)
 OBJECT(MatmulDesc, cublasLtMatmulDescAttributes_t, PRODUCT)
 
-/* There is one algorithm, so that what a program prefers makes no difference. */
-API cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
-{
-    *preference = calloc(1, sizeof **preference);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t preference,
-                                                         size_t bytes)
-{
-    memset(preference, 0, bytes);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t preference)
-{
-    free(preference);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtMatmulPreferenceSetAttribute(
-    cublasLtMatmulPreference_t preference, cublasLtMatmulPreferenceAttributes_t attribute,
-    const void *value, size_t bytes)
-{
-    (void)attribute, (void)bytes;
-    return preference && value ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
-}
-
 API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layout, size_t bytes,
                                                      cudaDataType type, uint64_t rows,
                                                      uint64_t columns, int64_t ld)
@@ -149,13 +121,6 @@ API cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t layo
         return CUBLAS_STATUS_INVALID_VALUE;
     memcpy(layout, &made, sizeof made);
     return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *layout, cudaDataType type,
-                                              uint64_t rows, uint64_t columns, int64_t ld)
-{
-    *layout = calloc(1, sizeof **layout);
-    return cublasLtMatrixLayoutInit_internal(*layout, sizeof **layout, type, rows, columns, ld);
 }
 
 API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t how, size_t bytes,
@@ -168,45 +133,6 @@ API cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t how, siz
         return CUBLAS_STATUS_INVALID_VALUE;
     memcpy(how, &made, sizeof made);
     return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *how, cublasComputeType_t compute,
-                                            cudaDataType_t scale)
-{
-    *how = calloc(1, sizeof **how);
-    return cublasLtMatmulDescInit_internal(*how, sizeof **how, compute, scale);
-}
-
-API cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
-{
-    *handle = calloc(1, sizeof **handle);
-    return begin() ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
-{
-    free(handle);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API size_t cublasLtGetVersion(void)
-{
-    return CUBLAS_VERSION;
-}
-
-API size_t cublasLtGetCudartVersion(void)
-{
-    return CUDART_VERSION;
-}
-
-API const char *cublasLtGetStatusName(cublasStatus_t status)
-{
-    return cublasGetStatusName(status);
-}
-
-API const char *cublasLtGetStatusString(cublasStatus_t status)
-{
-    return cublasGetStatusName(status);
 }
 
 /* Whether a product can be computed here, and whether its matrices fit. */
@@ -258,37 +184,6 @@ API cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     return status;
 }
 
-API cublasStatus_t cublasLtMatmulAlgoGetIds(cublasLtHandle_t handle, cublasComputeType_t compute,
-                                            cudaDataType_t scale, cudaDataType_t a,
-                                            cudaDataType_t b, cudaDataType_t c, cudaDataType_t d,
-                                            int asked, int ids[], int *found)
-{
-    (void)handle, (void)compute, (void)scale, (void)a, (void)b, (void)c, (void)d;
-    if (asked < 1)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    ids[0] = 0;
-    *found = 1;
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtMatmulAlgoInit(cublasLtHandle_t handle, cublasComputeType_t compute,
-                                          cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b,
-                                          cudaDataType_t c, cudaDataType_t d, int id,
-                                          cublasLtMatmulAlgo_t *algorithm)
-{
-    (void)handle, (void)compute, (void)scale, (void)a, (void)b, (void)c, (void)d, (void)id;
-    memset(algorithm, 0, sizeof *algorithm);
-    return CUBLAS_STATUS_SUCCESS;
-}
-
-API cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(
-    cublasLtMatmulAlgo_t *algorithm, cublasLtMatmulAlgoConfigAttributes_t attribute,
-    const void *value, size_t bytes)
-{
-    (void)attribute, (void)bytes;
-    return algorithm && value ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
-}
-
 static struct operand operand_of(const struct layout *layout, void *data, int transposed,
                                  void *scale)
 {
@@ -326,3 +221,5 @@ API cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t 
     return submit_matmul("cublasLtMatmul", stream, &what, alpha, beta,
                          p->pointers == CUBLASLT_POINTER_MODE_HOST);
 }
+
+#include "forwards_libraries_cublaslt.h"

@@ -143,15 +143,6 @@ API cufftResult cufftCreate(cufftHandle *handle)
     return CUFFT_ALLOC_FAILED;
 }
 
-API cufftResult cufftDestroy(cufftHandle handle)
-{
-    if (!plan_of(handle))
-        return CUFFT_INVALID_PLAN;
-    free(plans[handle]);
-    plans[handle] = NULL;
-    return CUFFT_SUCCESS;
-}
-
 /* One side's layout: as given, or side by side with the last dimension halved where it is so. */
 static struct layout layout_of(const struct plan *plan, const int *embed, int stride, int distance,
                                int halved)
@@ -247,16 +238,6 @@ static cufftResult create(cufftHandle *handle, int rank, int *n, cufftType type,
     return status ? status : make(*handle, rank, n, type, batch, NULL);
 }
 
-API cufftResult cufftPlanMany(cufftHandle *handle, int rank, int *n, int *inembed, int istride,
-                              int idist, int *onembed, int ostride, int odist, cufftType type,
-                              int batch)
-{
-    cufftResult status = cufftCreate(handle);
-    return status ? status
-                  : cufftMakePlanMany(*handle, rank, n, inembed, istride, idist, onembed, ostride,
-                                      odist, type, batch, NULL);
-}
-
 #define PLANS(d, sizes, ...) \
     API cufftResult cufftPlan##d(cufftHandle *handle, SIZES_##d, cufftType type BATCH_##d) \
     { \
@@ -286,44 +267,6 @@ PLANS(1d, 1, nx)
 PLANS(2d, 2, nx, ny)
 PLANS(3d, 3, nx, ny, nz)
 #pragma GCC diagnostic warning "-Wunused-parameter"
-
-API cufftResult cufftGetSize(cufftHandle handle, size_t *work)
-{
-    *work = 0;
-    return plan_of(handle) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
-}
-
-API cufftResult cufftSetWorkArea(cufftHandle handle, void *work)
-{
-    (void)work;
-    return plan_of(handle) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
-}
-
-API cufftResult cufftSetAutoAllocation(cufftHandle handle, int is_automatic)
-{
-    (void)is_automatic;
-    return plan_of(handle) ? CUFFT_SUCCESS : CUFFT_INVALID_PLAN;
-}
-
-API cufftResult cufftSetStream(cufftHandle handle, cudaStream_t stream)
-{
-    if (!plan_of(handle))
-        return CUFFT_INVALID_PLAN;
-    plan_of(handle)->stream = stream;
-    return CUFFT_SUCCESS;
-}
-
-API cufftResult cufftGetVersion(int *version)
-{
-    *version = CUFFT_VERSION;
-    return CUFFT_SUCCESS;
-}
-
-API cufftResult cufftGetProperty(libraryPropertyType what, int *value)
-{
-    *value = what == MAJOR_VERSION ? CUFFT_VER_MAJOR : 0;
-    return CUFFT_SUCCESS;
-}
 
 static cufftResult execute(const char *name, cufftHandle handle, cufftType type, void *in, void *out,
                            int direction)
@@ -422,8 +365,4 @@ BETWEEN(cufftXtExecDescriptorC2C, CUFFT_C2C)
 BETWEEN(cufftXtExecDescriptorZ2Z, CUFFT_Z2Z)
 BETWEEN(cufftXtExecDescriptor, plan_of(plan) ? plan_of(plan)->type : CUFFT_C2C)
 
-API cufftResult cufftXtExec(cufftHandle plan, void *in, void *out, int direction)
-{
-    cufftType type = plan_of(plan) ? plan_of(plan)->type : CUFFT_C2C;
-    return execute("cufftXtExec", plan, type, in, out, direction);
-}
+#include "forwards_libraries_cufft.h"

@@ -168,45 +168,11 @@ SPREAD(curandGenerateNormalDouble, NORMAL_D, double)
 SPREAD(curandGenerateLogNormal, LOG_NORMAL, float)
 SPREAD(curandGenerateLogNormalDouble, LOG_NORMAL_D, double)
 
-API curandStatus_t curandGeneratePoisson(curandGenerator_t generator, unsigned *out, size_t n,
-                                         double mean)
-{
-    return generate("curandGeneratePoisson", generator, POISSON, out, n, mean, 0);
-}
-
 static curandStatus_t create(curandGenerator_t *generator, curandRngType_t type, int is_host)
 {
     *generator = calloc(1, sizeof **generator);
     (*generator)->type = type, (*generator)->is_host = is_host, (*generator)->dimensions = 1;
     return begin() ? CURAND_STATUS_INITIALIZATION_FAILED : CURAND_STATUS_SUCCESS;
-}
-
-API curandStatus_t curandCreateGenerator(curandGenerator_t *generator, curandRngType_t type)
-{
-    return create(generator, type, 0);
-}
-
-API curandStatus_t curandCreateGeneratorHost(curandGenerator_t *generator, curandRngType_t type)
-{
-    return create(generator, type, 1);
-}
-
-API curandStatus_t curandDestroyGenerator(curandGenerator_t generator)
-{
-    free(generator);
-    return CURAND_STATUS_SUCCESS;
-}
-
-API curandStatus_t curandGetVersion(int *version)
-{
-    *version = CURAND_VERSION;
-    return CURAND_STATUS_SUCCESS;
-}
-
-API curandStatus_t curandGetProperty(libraryPropertyType what, int *value)
-{
-    *value = what == MAJOR_VERSION ? CURAND_VER_MAJOR : 0;
-    return CURAND_STATUS_SUCCESS;
 }
 
 #define SETTING(name, T, ...) \
@@ -226,7 +192,4 @@ SETTING(curandSetQuasiRandomGeneratorDimensions, unsigned,
         if (!value || value > 20000) return CURAND_STATUS_OUT_OF_RANGE;
         generator->dimensions = value)
 
-API curandStatus_t curandGenerateSeeds(curandGenerator_t generator)
-{
-    return generator ? CURAND_STATUS_SUCCESS : CURAND_STATUS_NOT_INITIALIZED;
-}
+#include "forwards_libraries_curand.h"

@@ -5,34 +5,6 @@
 
 #include "cusolver.h"
 
-API cusolverStatus_t cusolverDnCreate(cusolverDnHandle_t *handle)
-{
-    *handle = calloc(1, sizeof **handle);
-    return begin() ? CUSOLVER_STATUS_NOT_INITIALIZED : CUSOLVER_STATUS_SUCCESS;
-}
-
-API cusolverStatus_t cusolverDnDestroy(cusolverDnHandle_t handle)
-{
-    free(handle);
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-API cusolverStatus_t cusolverDnSetStream(cusolverDnHandle_t handle, cudaStream_t stream)
-{
-    if (!handle)
-        return CUSOLVER_STATUS_NOT_INITIALIZED;
-    handle->stream = stream;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-API cusolverStatus_t cusolverDnGetStream(cusolverDnHandle_t handle, cudaStream_t *stream)
-{
-    if (!handle)
-        return CUSOLVER_STATUS_NOT_INITIALIZED;
-    *stream = handle->stream;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
 cusolverStatus_t solve(cusolverDnHandle_t handle, const struct call *call)
 {
     if (!handle)
@@ -345,3 +317,5 @@ SETTINGS(Gesvdj, gesvdj)
     }
 SOLVERS(S, float, CUDA_R_32F)
 SOLVERS(D, double, CUDA_R_64F)
+
+#include "forwards_libraries_cusolver.h"

@@ -5,25 +5,6 @@
 
 #include "cusolver.h"
 
-API cusolverStatus_t cusolverDnCreateParams(cusolverDnParams_t *params)
-{
-    *params = calloc(1, sizeof(int));
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-API cusolverStatus_t cusolverDnDestroyParams(cusolverDnParams_t params)
-{
-    free(params);
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-API cusolverStatus_t cusolverDnSetAdvOptions(cusolverDnParams_t params, cusolverDnFunction_t function,
-                                             cusolverAlgMode_t algorithm)
-{
-    (void)function, (void)algorithm;
-    return params ? CUSOLVER_STATUS_SUCCESS : CUSOLVER_STATUS_INVALID_VALUE;
-}
-
 /* One type for all: of float or double. */
 static int is_real(cudaDataType a, cudaDataType b)
 {
@@ -186,3 +167,5 @@ API cusolverStatus_t cusolverDnXtrtri(cusolverDnHandle_t handle, cublasFillMode_
                 .option = {[TYPE] = type, [LOWER] = fill == CUBLAS_FILL_MODE_LOWER,
                            [IS_UNIT] = diagonal == CUBLAS_DIAG_UNIT});
 }
+
+#include "forwards_libraries_cusolver_generic.h"

@@ -21,20 +21,6 @@ struct cusolverDnIRSInfos {
     int count, most;
 };
 
-API cusolverStatus_t cusolverDnIRSParamsCreate(cusolverDnIRSParams_t *params)
-{
-    *params = calloc(1, sizeof **params);
-    (*params)->solver = CUSOLVER_IRS_REFINE_NOT_SET;
-    (*params)->most = (*params)->most_inner = 50;
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
-API cusolverStatus_t cusolverDnIRSInfosCreate(cusolverDnIRSInfos_t *infos)
-{
-    *infos = calloc(1, sizeof **infos);
-    return CUSOLVER_STATUS_SUCCESS;
-}
-
 #define SETTING(name, T, ...) \
     API cusolverStatus_t cusolverDnIRSParams##name(cusolverDnIRSParams_t params T) \
     { \
@@ -265,3 +251,5 @@ API cusolverStatus_t cusolverDnIRSXgesv(cusolverDnHandle_t handle, cusolverDnIRS
         return submit_refined(handle, &call, 0); \
     }
 CUTRACE_SOLVER_REFINED(GESV)
+
+#include "forwards_libraries_cusolver_refined.h"

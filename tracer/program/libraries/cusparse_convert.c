@@ -42,18 +42,6 @@ static cusparseStatus_t convert(cusparseHandle_t handle, const char *name,
                                               : CUSPARSE_STATUS_SUCCESS;
 }
 
-API cusparseStatus_t cusparseXcoo2csr(cusparseHandle_t handle, const int *rows, int nonzeros,
-                                      int lines, int *starts, cusparseIndexBase_t base)
-{
-    return convert(handle, "cusparseXcoo2csr", run_count, rows, nonzeros, lines, starts, base);
-}
-
-API cusparseStatus_t cusparseXcsr2coo(cusparseHandle_t handle, const int *starts, int nonzeros,
-                                      int lines, int *rows, cusparseIndexBase_t base)
-{
-    return convert(handle, "cusparseXcsr2coo", run_spread, starts, nonzeros, lines, rows, base);
-}
-
 /* ---- elements of one matrix to the places of another */
 
 /* Where element `at` of a matrix goes to: its line, its number in the line, its value. */
@@ -107,15 +95,6 @@ API cusparseStatus_t cusparseCsr2cscEx2(cusparseHandle_t handle, int rows, int c
     return submit_operands(handle, &call, &operands);
 }
 
-API cusparseStatus_t cusparseCsr2cscEx2_bufferSize(
-    cusparseHandle_t handle, int rows, int columns, int nonzeros, const void *values,
-    const int *starts, const int *indices, void *to_values, int *to_starts, int *to_indices,
-    cudaDataType type, cusparseAction_t action, cusparseIndexBase_t base,
-    cusparseCsr2CscAlg_t algorithm, size_t *bytes)
-{
-    return need_little(bytes);
-}
-
 /* ---- dense and sparse */
 
 static char *dense_element(const struct cusparseDnMatDescr *b, int64_t i, int64_t j)
@@ -134,24 +113,6 @@ static void run_fill(const struct call *call)
     while (next_element(&walk))
         memcpy(dense_element(&on->c, walk.row, walk.column),
                (const char *)on->a.values + (walk.at - 1) * bytes, bytes);
-}
-
-API cusparseStatus_t cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpMatDescr_t a,
-                                           cusparseDnMatDescr_t c,
-                                           cusparseSparseToDenseAlg_t algorithm, void *buffer)
-{
-    struct operands operands = {.a = *a, .c = *c};
-    struct call call = {.name = "cusparseSparseToDense", .run = run_fill, .written = c->values};
-    return submit_operands(handle, &call, &operands);
-}
-
-API cusparseStatus_t cusparseSparseToDense_bufferSize(cusparseHandle_t handle,
-                                                      cusparseConstSpMatDescr_t a,
-                                                      cusparseDnMatDescr_t c,
-                                                      cusparseSparseToDenseAlg_t algorithm,
-                                                      size_t *bytes)
-{
-    return need_little(bytes);
 }
 
 static int is_zero(const char *element, int type)
@@ -205,15 +166,6 @@ static void run_take(const struct call *call)
                dense_element(&on->b, walk.row, walk.column), bytes);
 }
 
-API cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle,
-                                                      cusparseConstDnMatDescr_t b,
-                                                      cusparseSpMatDescr_t d,
-                                                      cusparseDenseToSparseAlg_t algorithm,
-                                                      size_t *bytes)
-{
-    return need_little(bytes);
-}
-
 API cusparseStatus_t cusparseDenseToSparse_analysis(cusparseHandle_t handle,
                                                     cusparseConstDnMatDescr_t b,
                                                     cusparseSpMatDescr_t d,
@@ -223,17 +175,6 @@ API cusparseStatus_t cusparseDenseToSparse_analysis(cusparseHandle_t handle,
     if (!d->block)
         d->nonzeros = take_dense(b, d, 0);
     return CUSPARSE_STATUS_SUCCESS;
-}
-
-API cusparseStatus_t cusparseDenseToSparse_convert(cusparseHandle_t handle,
-                                                   cusparseConstDnMatDescr_t b,
-                                                   cusparseSpMatDescr_t d,
-                                                   cusparseDenseToSparseAlg_t algorithm,
-                                                   void *buffer)
-{
-    struct operands operands = {.b = *b, .d = *d};
-    struct call call = {.name = "cusparseDenseToSparse", .run = run_take, .written = d->values};
-    return submit_operands(handle, &call, &operands);
 }
 
 /* ---- elements in order, and the permutation that puts them there */
@@ -297,53 +238,10 @@ static cusparseStatus_t sort(cusparseHandle_t handle, const char *name,
                                               : CUSPARSE_STATUS_SUCCESS;
 }
 
-API cusparseStatus_t cusparseXcoosortByRow(cusparseHandle_t handle, int rows, int columns,
-                                           int nonzeros, int *row_indices, int *indices,
-                                           int *permutation, void *buffer)
-{
-    return sort(handle, "cusparseXcoosortByRow", run_sort, row_indices, indices, permutation,
-                nonzeros, rows, 0);
-}
-
-API cusparseStatus_t cusparseXcoosortByColumn(cusparseHandle_t handle, int rows, int columns,
-                                              int nonzeros, int *row_indices, int *indices,
-                                              int *permutation, void *buffer)
-{
-    return sort(handle, "cusparseXcoosortByColumn", run_sort, indices, row_indices, permutation,
-                nonzeros, rows, 0);
-}
-
-API cusparseStatus_t cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int rows, int columns,
-                                                    int nonzeros, const int *row_indices,
-                                                    const int *indices, size_t *bytes)
-{
-    return need_little(bytes);
-}
-
-API cusparseStatus_t cusparseXcsrsort(cusparseHandle_t handle, int rows, int columns, int nonzeros,
-                                      const cusparseMatDescr_t matrix, const int *starts,
-                                      int *indices, int *permutation, void *buffer)
-{
-    return sort(handle, "cusparseXcsrsort", run_sort_lines, starts, indices, permutation, nonzeros,
-                rows, starts[0]);
-}
-
-API cusparseStatus_t cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int rows, int columns,
-                                                    int nonzeros, const int *starts,
-                                                    const int *indices, size_t *bytes)
-{
-    return need_little(bytes);
-}
-
 static void run_number(const struct call *call)
 {
     for (int i = 0; i < call->size[0]; i++)
         ((int *)call->written)[i] = i;
 }
 
-API cusparseStatus_t cusparseCreateIdentityPermutation(cusparseHandle_t handle, int count,
-                                                       int *permutation)
-{
-    return convert(handle, "cusparseCreateIdentityPermutation", run_number, NULL, count, 0,
-                   permutation, 0);
-}
+#include "forwards_libraries_cusparse_convert.h"

@@ -26,57 +26,12 @@ static void run_sampled(const struct call *call)
     }
 }
 
-API cusparseStatus_t cusparseSDDMM(cusparseHandle_t handle, cusparseOperation_t opa,
-                                   cusparseOperation_t opb, const void *alpha,
-                                   cusparseConstDnMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                   const void *beta, cusparseSpMatDescr_t c, cudaDataType compute,
-                                   cusparseSDDMMAlg_t algorithm, void *buffer)
-{
-    struct operands operands = {.b = *a, .c = *b, .d = *c};
-    struct call call = {.name = "cusparseSDDMM", .run = run_sampled, .written = c->values,
-                        .option = {opa != 0, opb != 0}};
-    return submit_sparse(handle, &call, &operands, alpha, beta, compute);
-}
-
-API cusparseStatus_t cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opa,
-                                              cusparseOperation_t opb, const void *alpha,
-                                              cusparseConstDnMatDescr_t a,
-                                              cusparseConstDnMatDescr_t b, const void *beta,
-                                              cusparseSpMatDescr_t c, cudaDataType compute,
-                                              cusparseSDDMMAlg_t algorithm, size_t *bytes)
-{
-    return need_little(bytes);
-}
-
-API cusparseStatus_t cusparseSDDMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opa,
-                                              cusparseOperation_t opb, const void *alpha,
-                                              cusparseConstDnMatDescr_t a,
-                                              cusparseConstDnMatDescr_t b, const void *beta,
-                                              cusparseSpMatDescr_t c, cudaDataType compute,
-                                              cusparseSDDMMAlg_t algorithm, void *buffer)
-{
-    return CUSPARSE_STATUS_SUCCESS;
-}
-
 /* ---- a product of sparse matrices: its size is known when it is computed, then it is copied */
-
-API cusparseStatus_t cusparseSpGEMM_createDescr(cusparseSpGEMMDescr_t *descriptor)
-{
-    *descriptor = calloc(1, sizeof **descriptor);
-    return *descriptor ? CUSPARSE_STATUS_SUCCESS : CUSPARSE_STATUS_ALLOC_FAILED;
-}
 
 static void empty(struct cusparseSpGEMMDescr *product)
 {
     free(product->starts), free(product->columns), free(product->values);
     memset(product, 0, sizeof *product);
-}
-
-API cusparseStatus_t cusparseSpGEMM_destroyDescr(cusparseSpGEMMDescr_t descriptor)
-{
-    empty(descriptor);
-    free(descriptor);
-    return CUSPARSE_STATUS_SUCCESS;
 }
 
 static void push(struct cusparseSpGEMMDescr *product, int64_t column, double value)
@@ -130,15 +85,6 @@ static int is_plain(const struct cusparseSpMatDescr *matrix, cusparseOperation_t
     return op == CUSPARSE_OPERATION_NON_TRANSPOSE && !matrix->is_coo && !matrix->is_by_column;
 }
 
-API cusparseStatus_t cusparseSpGEMM_workEstimation(
-    cusparseHandle_t handle, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
-    cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b, const void *beta,
-    cusparseSpMatDescr_t c, cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
-    cusparseSpGEMMDescr_t descriptor, size_t *bytes, void *buffer)
-{
-    return need_little(bytes);
-}
-
 API cusparseStatus_t cusparseSpGEMM_compute(
     cusparseHandle_t handle, cusparseOperation_t opa, cusparseOperation_t opb, const void *alpha,
     cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b, const void *beta,
@@ -169,36 +115,7 @@ static void run_store(const struct call *call)
     }
 }
 
-API cusparseStatus_t cusparseSpGEMM_copy(cusparseHandle_t handle, cusparseOperation_t opa,
-                                         cusparseOperation_t opb, const void *alpha,
-                                         cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b,
-                                         const void *beta, cusparseSpMatDescr_t c,
-                                         cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
-                                         cusparseSpGEMMDescr_t descriptor)
-{
-    struct operands operands = {.d = *c};
-    struct call call = {.name = "cusparseSpGEMM", .run = run_store, .array = {NULL, descriptor},
-                        .written = c->values};
-    return submit_sparse(handle, &call, &operands, alpha, beta, compute);
-}
-
 /* ---- sparse vectors */
-
-API cusparseStatus_t cusparseCreateSpVec(cusparseSpVecDescr_t *vector, int64_t n, int64_t nonzeros,
-                                         void *indices, void *values,
-                                         cusparseIndexType_t index_type, cusparseIndexBase_t base,
-                                         cudaDataType type)
-{
-    *vector = malloc(sizeof **vector);
-    **vector = (struct cusparseSpVecDescr){n, nonzeros, indices, values, index_type, base, type};
-    return CUSPARSE_STATUS_SUCCESS;
-}
-
-API cusparseStatus_t cusparseDestroySpVec(cusparseConstSpVecDescr_t vector)
-{
-    free((void *)vector);
-    return CUSPARSE_STATUS_SUCCESS;
-}
 
 /* The place in a dense vector of element k of a sparse one. */
 static int64_t spot_of(const struct cusparseSpVecDescr *x, int64_t k)
@@ -220,23 +137,6 @@ static void run_gather(const struct call *call)
     }
 }
 
-API cusparseStatus_t cusparseGather(cusparseHandle_t handle, cusparseConstDnVecDescr_t y,
-                                    cusparseSpVecDescr_t x)
-{
-    struct operands operands = {.x = *x, .c = {.values = y->values}};
-    struct call call = {.name = "cusparseGather", .run = run_gather, .written = x->values};
-    return submit_operands(handle, &call, &operands);
-}
-
-API cusparseStatus_t cusparseScatter(cusparseHandle_t handle, cusparseConstSpVecDescr_t x,
-                                     cusparseDnVecDescr_t y)
-{
-    struct operands operands = {.x = *x, .c = {.values = y->values}};
-    struct call call = {.name = "cusparseScatter", .run = run_gather, .written = y->values,
-                        .option = {1}};
-    return submit_operands(handle, &call, &operands);
-}
-
 static void run_add(const struct call *call)
 {
     const struct operands *on = call->array[0];
@@ -251,15 +151,6 @@ static void run_add(const struct call *call)
     }
 }
 
-API cusparseStatus_t cusparseAxpby(cusparseHandle_t handle, const void *alpha,
-                                   cusparseConstSpVecDescr_t x, const void *beta,
-                                   cusparseDnVecDescr_t y)
-{
-    struct operands operands = {.x = *x, .c = {y->n, 1, y->n, y->values, y->type, 1}};
-    struct call call = {.name = "cusparseAxpby", .run = run_add};
-    return submit_sparse(handle, &call, &operands, alpha, beta, x->type);
-}
-
 static void run_dot(const struct call *call)
 {
     const struct operands *on = call->array[0];
@@ -270,20 +161,4 @@ static void run_dot(const struct call *call)
     set_element(call->array[1], call->option[3], 0, sum);
 }
 
-API cusparseStatus_t cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t op,
-                                  cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
-                                  void *result, cudaDataType compute, void *buffer)
-{
-    struct operands operands = {.x = *x, .c = {y->n, 1, y->n, y->values, y->type, 1}};
-    struct call call = {.name = "cusparseSpVV", .run = run_dot, .array = {NULL, result},
-                        .written = result};
-    return submit_sparse(handle, &call, &operands, NULL, NULL, compute);
-}
-
-API cusparseStatus_t cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
-                                             cusparseConstSpVecDescr_t x,
-                                             cusparseConstDnVecDescr_t y, const void *result,
-                                             cudaDataType compute, size_t *bytes)
-{
-    return need_little(bytes);
-}
+#include "forwards_libraries_cusparse_products.h"

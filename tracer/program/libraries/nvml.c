@@ -11,18 +11,6 @@
 
 static int is_open;
 
-API nvmlReturn_t nvmlInit_v2(void)
-{
-    is_open = !begin();
-    return is_open ? NVML_SUCCESS : NVML_ERROR_DRIVER_NOT_LOADED;
-}
-
-API nvmlReturn_t nvmlInitWithFlags(unsigned flags)
-{
-    (void)flags;
-    return nvmlInit_v2();
-}
-
 API nvmlReturn_t nvmlShutdown(void)
 {
     nvmlReturn_t result = is_open ? NVML_SUCCESS : NVML_ERROR_UNINITIALIZED;
@@ -54,40 +42,6 @@ static nvmlReturn_t write_text(char *into, unsigned length, const char *text)
     return needed < (int)length ? NVML_SUCCESS : NVML_ERROR_INSUFFICIENT_SIZE;
 }
 
-API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned length)
-{
-    return write_text(version, length, DRIVER_VERSION);
-}
-
-API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned length)
-{
-    return write_text(version, length, DRIVER_VERSION);
-}
-
-API nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_t *branch, unsigned length)
-{
-    return write_text(branch->branch, length, "r0_00");
-}
-
-API nvmlReturn_t nvmlSystemGetCudaDriverVersion_v2(int *version)
-{
-    *version = CUDART_VERSION;
-    return NVML_SUCCESS;
-}
-
-API nvmlReturn_t nvmlSystemGetCudaDriverVersion(int *version)
-{
-    return nvmlSystemGetCudaDriverVersion_v2(version);
-}
-
-API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned *count)
-{
-    if (!is_open)
-        return NVML_ERROR_UNINITIALIZED;
-    *count = 1;
-    return NVML_SUCCESS;
-}
-
 /* There is one device. */
 static nvmlReturn_t find_device(int is_this, nvmlDevice_t *found)
 {
@@ -97,11 +51,6 @@ static nvmlReturn_t find_device(int is_this, nvmlDevice_t *found)
         return NVML_ERROR_NOT_FOUND;
     *found = (nvmlDevice_t)&device;
     return NVML_SUCCESS;
-}
-
-API nvmlReturn_t nvmlDeviceGetHandleByIndex_v2(unsigned index, nvmlDevice_t *found)
-{
-    return index && is_open ? NVML_ERROR_INVALID_ARGUMENT : find_device(!index, found);
 }
 
 static void write_bus(char *text, size_t length)
@@ -119,46 +68,11 @@ API nvmlReturn_t nvmlDeviceGetHandleByPciBusId_v2(const char *bus, nvmlDevice_t 
 
 static const char uuid[] = "GPU-63757472-6163-6500-0000-000000000000"; /* "cutrace", as CUDA has it */
 
-API nvmlReturn_t nvmlDeviceGetHandleByUUID(const char *text, nvmlDevice_t *found)
-{
-    return find_device(!strcmp(text, uuid), found);
-}
-
-API nvmlReturn_t nvmlDeviceGetUUID(nvmlDevice_t handle, char *text, unsigned length)
-{
-    return handle ? write_text(text, length, uuid) : NVML_ERROR_INVALID_ARGUMENT;
-}
-
-API nvmlReturn_t nvmlDeviceGetName(nvmlDevice_t handle, char *name, unsigned length)
-{
-    return handle ? write_text(name, length, device.name) : NVML_ERROR_INVALID_ARGUMENT;
-}
-
 static nvmlReturn_t check(nvmlDevice_t handle, const void *into)
 {
     if (!is_open)
         return NVML_ERROR_UNINITIALIZED;
     return handle && into ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
-}
-
-API nvmlReturn_t nvmlDeviceGetIndex(nvmlDevice_t handle, unsigned *index)
-{
-    nvmlReturn_t result = check(handle, index);
-    if (!result)
-        *index = 0;
-    return result;
-}
-
-API nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t handle, nvmlPciInfo_t *pci)
-{
-    nvmlReturn_t result = check(handle, pci);
-    if (result)
-        return result;
-    memset(pci, 0, sizeof *pci);
-    write_bus(pci->busId, sizeof pci->busId);
-    write_bus(pci->busIdLegacy, sizeof pci->busIdLegacy);
-    pci->bus = 1;
-    return NVML_SUCCESS;
 }
 
 API nvmlReturn_t nvmlDeviceGetMemoryInfo(nvmlDevice_t handle, nvmlMemory_t *memory)
@@ -186,22 +100,6 @@ API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(nvmlDevice_t handle, nvmlMemory_v2_t
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetComputeMode(nvmlDevice_t handle, nvmlComputeMode_t *mode)
-{
-    nvmlReturn_t result = check(handle, mode);
-    if (!result)
-        *mode = NVML_COMPUTEMODE_DEFAULT;
-    return result;
-}
-
-API nvmlReturn_t nvmlDeviceGetDisplayActive(nvmlDevice_t handle, nvmlEnableState_t *active)
-{
-    nvmlReturn_t result = check(handle, active);
-    if (!result)
-        *active = NVML_FEATURE_DISABLED;
-    return result;
-}
-
 /* The one process that is known to use the device is the one that asks. */
 API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, unsigned *count,
                                                          nvmlProcessInfo_t *processes)
@@ -217,34 +115,6 @@ API nvmlReturn_t nvmlDeviceGetComputeRunningProcesses_v3(nvmlDevice_t handle, un
     const unsigned whole_device = ~0u; /* no instance of one that is partitioned */
     *processes = (nvmlProcessInfo_t){getpid(), memory.used, whole_device, whole_device};
     return NVML_SUCCESS;
-}
-
-API nvmlReturn_t nvmlDeviceGetGraphicsRunningProcesses_v3(nvmlDevice_t handle, unsigned *count,
-                                                          nvmlProcessInfo_t *processes)
-{
-    (void)processes;
-    nvmlReturn_t result = check(handle, count);
-    if (!result)
-        *count = 0;
-    return result;
-}
-
-API nvmlReturn_t nvmlDeviceGetCudaComputeCapability(nvmlDevice_t handle, int *major, int *minor)
-{
-    nvmlReturn_t result = check(handle, major);
-    if (result)
-        return result;
-    *major = device.facts.major;
-    *minor = device.facts.minor;
-    return NVML_SUCCESS;
-}
-
-API nvmlReturn_t nvmlDeviceGetMemoryBusWidth(nvmlDevice_t handle, unsigned *bits)
-{
-    nvmlReturn_t result = check(handle, bits);
-    if (!result)
-        *bits = device.facts.bus_bits;
-    return result;
 }
 
 /* PCI Express of the generation that data-center devices of that capability have (their data sheets:
@@ -285,18 +155,8 @@ API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t handle, nvmlClockType_t typ
     return NVML_SUCCESS;
 }
 
-API nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t handle, nvmlClockType_t type,
-                                           unsigned *megahertz)
-{
-    return nvmlDeviceGetClockInfo(handle, type, megahertz);
-}
-
-API nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t handle, nvmlClockType_t type,
-                                                unsigned *megahertz)
-{
-    return nvmlDeviceGetClockInfo(handle, type, megahertz);
-}
-
 #define CUTRACE_REFUSED(name) \
     API nvmlReturn_t name(void) { return is_open ? NVML_ERROR_NOT_SUPPORTED : NVML_ERROR_UNINITIALIZED; }
 CUTRACE_NVML_REFUSED
+
+#include "forwards_libraries_nvml.h"

@@ -86,17 +86,6 @@ API cudaError_t cudaMemAdvise(const void *pointer, size_t bytes, enum cudaMemory
     return done(status);
 }
 
-API cudaError_t cudaMemPrefetchAsync(const void *pointer, size_t bytes,
-                                     struct cudaMemLocation where, unsigned flags,
-                                     cudaStream_t stream)
-{
-    (void)flags, (void)stream;
-    cudaError_t status = check_range(pointer, bytes);
-    if (!status)
-        advise(pointer, bytes, PREFETCH, 1, where);
-    return done(status);
-}
-
 /* Each place is that of the buffers from its index on. */
 API cudaError_t cudaMemPrefetchBatchAsync(void **pointers, size_t *bytes, size_t count,
                                           struct cudaMemLocation *places, size_t *firsts,
@@ -182,3 +171,5 @@ API cudaError_t cudaMemRangeGetAttributes(void **values, size_t *sizes,
         status = cudaMemRangeGetAttribute(values[i], sizes[i], which[i], pointer, bytes);
     return done(status);
 }
+
+#include "forwards_runtime_advice.h"

@@ -69,19 +69,6 @@ static cudaError_t drop(struct cudaArray *array)
     return status;
 }
 
-API cudaError_t cudaMallocArray(cudaArray_t *array, const struct cudaChannelFormatDesc *texel,
-                                size_t width, size_t height, unsigned flags)
-{
-    struct cudaExtent extent = {width, height, 0};
-    return done(make(array, texel, extent, flags));
-}
-
-API cudaError_t cudaMalloc3DArray(cudaArray_t *array, const struct cudaChannelFormatDesc *texel,
-                                  struct cudaExtent extent, unsigned flags)
-{
-    return done(make(array, texel, extent, flags));
-}
-
 API cudaError_t cudaFreeArray(cudaArray_t array)
 {
     cudaError_t status = begin();
@@ -99,12 +86,6 @@ API cudaError_t cudaArrayGetInfo(struct cudaChannelFormatDesc *texel, struct cud
         *extent = array->extent;
     if (flags)
         *flags = array->flags;
-    return done(begin());
-}
-
-API cudaError_t cudaGetChannelDesc(struct cudaChannelFormatDesc *texel, cudaArray_const_t array)
-{
-    *texel = array->texel;
     return done(begin());
 }
 
@@ -154,15 +135,6 @@ API cudaError_t cudaMallocMipmappedArray(cudaMipmappedArray_t *made,
     return done(status);
 }
 
-API cudaError_t cudaGetMipmappedArrayLevel(cudaArray_t *level, cudaMipmappedArray_const_t mipmap,
-                                           unsigned number)
-{
-    if (number >= mipmap->levels)
-        return done(cudaErrorInvalidValue);
-    *level = mipmap->level[number];
-    return done(begin());
-}
-
 API cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap)
 {
     cudaError_t status = begin();
@@ -171,3 +143,5 @@ API cudaError_t cudaFreeMipmappedArray(cudaMipmappedArray_t mipmap)
     free(mipmap);
     return done(status);
 }
+
+#include "forwards_runtime_array.h"

@@ -264,19 +264,6 @@ cudaError_t submit_set(cudaStream_t stream, struct set set)
     return submit(stream, cudaGraphNodeTypeMemset, run_set, &set, sizeof set);
 }
 
-API cudaError_t cudaMemsetAsync(void *data, int value, size_t bytes, cudaStream_t stream)
-{
-    struct set set = {flat(data), bytes, 1, 1, (unsigned char)value, 1};
-    return done(submit_set(stream, set));
-}
-
-API cudaError_t cudaMemset2DAsync(void *data, size_t pitch, int value, size_t width, size_t height,
-                                  cudaStream_t stream)
-{
-    struct set set = {rows(data, pitch), width, height, 1, (unsigned char)value, 1};
-    return done(submit_set(stream, set));
-}
-
 API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cudaExtent extent,
                                   cudaStream_t stream)
 {
@@ -286,3 +273,5 @@ API cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr to, int value, struct cu
     };
     return done(submit_set(stream, set));
 }
+
+#include "forwards_runtime_copy.h"

@@ -39,49 +39,6 @@ API cudaError_t cudaGetDeviceCount(int *count)
     return done(status);
 }
 
-API cudaError_t cudaSetDevice(int number)
-{
-    is_runtime_used = 1;
-    return done(begin_on(number));
-}
-
-API cudaError_t cudaGetDevice(int *number)
-{
-    *number = 0;
-    return done(begin());
-}
-
-API cudaError_t cudaChooseDevice(int *number, const struct cudaDeviceProp *wanted)
-{
-    (void)wanted;
-    *number = 0;
-    return done(begin());
-}
-
-API cudaError_t cudaSetDeviceFlags(unsigned flags)
-{
-    device_flags = flags;
-    return done(begin());
-}
-
-API cudaError_t cudaGetDeviceFlags(unsigned *flags)
-{
-    *flags = device_flags | cudaDeviceMapHost;
-    return done(begin());
-}
-
-API cudaError_t cudaDriverGetVersion(int *version)
-{
-    *version = CUDART_VERSION;
-    return done(cudaSuccess);
-}
-
-API cudaError_t cudaRuntimeGetVersion(int *version)
-{
-    *version = CUDART_VERSION;
-    return done(cudaSuccess);
-}
-
 static int capability(void)
 {
     return 10 * device.facts.major + device.facts.minor;
@@ -367,54 +324,6 @@ API cudaError_t cudaDeviceSetLimit(enum cudaLimit limit, size_t value)
     return done(status);
 }
 
-API cudaError_t cudaDeviceGetLimit(size_t *value, enum cudaLimit limit)
-{
-    cudaError_t status = check_limit(limit);
-    if (!status)
-        *value = limit == SHARED_LIMIT ? (size_t)device.facts.shared_per_block : limits[limit];
-    return done(status);
-}
-
 static enum cudaFuncCache cache = cudaFuncCachePreferNone;
 
-API cudaError_t cudaDeviceSetCacheConfig(enum cudaFuncCache config)
-{
-    if ((unsigned)config > cudaFuncCachePreferEqual)
-        return done(cudaErrorInvalidValue);
-    cache = config;
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceGetCacheConfig(enum cudaFuncCache *config)
-{
-    *config = cache;
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceGetSharedMemConfig(enum cudaSharedMemConfig *config)
-{
-    *config = cudaSharedMemBankSizeFourByte; /* as all devices since 5.0 have it, whatever is set */
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceCanAccessPeer(int *can, int number, int peer)
-{
-    (void)number, (void)peer;
-    *can = 0;
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceGetPCIBusId(char *text, int length, int number)
-{
-    cudaError_t status = begin_on(number);
-    if (!status)
-        snprintf(text, length, "0000:01:00.0");
-    return done(status);
-}
-
-API cudaError_t cudaDeviceGetByPCIBusId(int *number, const char *text)
-{
-    (void)text;
-    *number = 0;
-    return done(begin());
-}
+#include "forwards_runtime_device.h"

@@ -57,11 +57,6 @@ API cudaError_t cudaGetLastError(void)
     return status;
 }
 
-API cudaError_t cudaPeekAtLastError(void)
-{
-    return last;
-}
-
 static const struct {
     cudaError_t error;
     const char *text;
@@ -118,3 +113,5 @@ API const char *cudaGetErrorString(cudaError_t error)
             return texts[i].text;
     return cudaGetErrorName(error);
 }
+
+#include "forwards_runtime_error.h"

@@ -26,14 +26,6 @@ API cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
     return done(cudaSuccess);
 }
 
-API cudaError_t cudaEventDestroy(cudaEvent_t event)
-{
-    if (!event)
-        return done(cudaErrorInvalidResourceHandle);
-    free(event);
-    return done(begin());
-}
-
 /* Whose clock it is: "host", "estimate", or "" where nobody chose. */
 static const char *clock_name(void)
 {
@@ -115,3 +107,5 @@ API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsi
         status = await(stream, &(struct awaited){&event->is_pending, 0, sizeof(uint32_t), EQUAL});
     return done(status);
 }
+
+#include "forwards_runtime_event.h"

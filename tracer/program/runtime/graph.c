@@ -9,32 +9,6 @@ static cudaError_t run_child(const void *what)
     return run_graph(*(cudaGraph_t const *)what);
 }
 
-API cudaError_t cudaGraphCreate(cudaGraph_t *graph, unsigned flags)
-{
-    (void)flags;
-    *graph = make_graph();
-    return done(begin());
-}
-
-API cudaError_t cudaGraphDestroy(cudaGraph_t graph)
-{
-    free_graph(graph);
-    return done(begin());
-}
-
-API cudaError_t cudaGraphClone(cudaGraph_t *made, cudaGraph_t graph)
-{
-    *made = clone_graph(graph);
-    return done(begin());
-}
-
-API cudaError_t cudaGraphNodeFindInClone(cudaGraphNode_t *node, cudaGraphNode_t origin,
-                                         cudaGraph_t graph)
-{
-    *node = copy_in(graph, origin);
-    return done(*node ? cudaSuccess : cudaErrorInvalidValue);
-}
-
 cudaError_t set_kernel(cudaGraphNode_t node, const struct cudaKernelNodeParams *params)
 {
     cudaError_t status = begin();
@@ -129,12 +103,6 @@ API cudaError_t cudaGraphAddNode(cudaGraphNode_t *made, cudaGraph_t graph,
     }
 }
 
-API cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *type)
-{
-    *type = node->type;
-    return done(begin());
-}
-
 /* Without room for nodes, how many there are. */
 cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count, int roots)
 {
@@ -148,22 +116,6 @@ cudaError_t list_nodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count,
     }
     *count = found;
     return done(begin());
-}
-
-API cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *exec, cudaGraph_t graph,
-                                              unsigned long long flags)
-{
-    (void)flags;
-    *exec = calloc(1, sizeof **exec);
-    (*exec)->graph = clone_graph(graph);
-    return done(begin());
-}
-
-API cudaError_t cudaGraphInstantiateWithParams(cudaGraphExec_t *exec, cudaGraph_t graph,
-                                               cudaGraphInstantiateParams *params)
-{
-    params->result_out = cudaGraphInstantiateSuccess;
-    return cudaGraphInstantiateWithFlags(exec, graph, params->flags);
 }
 
 /* A graph of another shape is refused, as CUDA does: the program then instantiates it. */
@@ -200,13 +152,6 @@ API cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
     return done(submit(stream, cudaGraphNodeTypeGraph, run_exec, &exec, sizeof exec));
 }
 
-API cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
-{
-    free_graph(exec->graph);
-    free(exec);
-    return done(begin());
-}
-
 API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     (void)mode;
@@ -218,16 +163,6 @@ API cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptu
     return done(begin());
 }
 
-API cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
-                                              const cudaGraphNode_t *needs,
-                                              const cudaGraphEdgeData *edges, size_t count,
-                                              enum cudaStreamCaptureMode mode)
-{
-    (void)needs, (void)edges, (void)count, (void)mode;
-    stream->graph = graph;
-    return done(begin());
-}
-
 API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     cudaGraph_t own = capturing(stream);
@@ -236,12 +171,6 @@ API cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
     if (!own)
         return done(cudaErrorIllegalState);
     end_capture(own);
-    return done(begin());
-}
-
-API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
-{
-    *status = capturing(stream) ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
     return done(begin());
 }
 
@@ -266,8 +195,4 @@ API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCap
     return cudaStreamIsCapturing(stream, status);
 }
 
-API cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode)
-{
-    *mode = cudaStreamCaptureModeGlobal;
-    return done(begin());
-}
+#include "forwards_runtime_graph.h"

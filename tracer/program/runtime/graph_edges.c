@@ -153,12 +153,6 @@ API cudaError_t cudaGraphDestroyNode(cudaGraphNode_t node)
     return done(begin());
 }
 
-API cudaError_t cudaGraphNodeGetContainingGraph(cudaGraphNode_t node, cudaGraph_t *graph)
-{
-    *graph = node->graph;
-    return done(begin());
-}
-
 API cudaError_t cudaGraphNodeSetEnabled(cudaGraphExec_t exec, cudaGraphNode_t node, unsigned enabled)
 {
     cudaGraphNode_t own = node_in(exec, node);
@@ -174,14 +168,6 @@ API cudaError_t cudaGraphNodeGetEnabled(cudaGraphExec_t exec, cudaGraphNode_t no
     if (own)
         *enabled = !own->is_disabled;
     return done(own ? begin() : cudaErrorInvalidValue);
-}
-
-API cudaError_t cudaGraphChildGraphNodeGetGraph(cudaGraphNode_t node, cudaGraph_t *graph)
-{
-    if (node->type != cudaGraphNodeTypeGraph)
-        return done(cudaErrorInvalidValue);
-    *graph = *(cudaGraph_t *)node->what;
-    return done(begin());
 }
 
 /* The addresses of its arguments are the node's own. */
@@ -218,22 +204,6 @@ static cudaError_t run_wait(const void *what)
     return cudaStreamWaitEvent(NULL, *(cudaEvent_t const *)what, 0);
 }
 
-API cudaError_t cudaGraphAddEventRecordNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                            const cudaGraphNode_t *needs, size_t count,
-                                            cudaEvent_t event)
-{
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeEventRecord, run_record,
-                         &event, sizeof event));
-}
-
-API cudaError_t cudaGraphAddEventWaitNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                          const cudaGraphNode_t *needs, size_t count,
-                                          cudaEvent_t event)
-{
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeWaitEvent, run_wait, &event,
-                         sizeof event));
-}
-
 cudaError_t event_of(cudaGraphNode_t node, enum cudaGraphNodeType type, cudaEvent_t *event)
 {
     if (node->type != type)
@@ -265,3 +235,5 @@ API cudaError_t cudaGraphDebugDotPrint(cudaGraph_t graph, const char *path, unsi
     fprintf(file, "}\n");
     return done(fclose(file) ? cudaErrorOperatingSystem : begin());
 }
+
+#include "forwards_runtime_graph_edges.h"

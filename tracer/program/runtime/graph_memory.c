@@ -32,15 +32,6 @@ API cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *made, cudaGraph_t grap
                          sizeof *params));
 }
 
-API cudaError_t cudaGraphAddMemFreeNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                        const cudaGraphNode_t *needs, size_t count, void *pointer)
-{
-    if (!is_of_graph(pointer))
-        return done(cudaErrorInvalidValue);
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeMemFree, do_nothing, &pointer,
-                         sizeof pointer));
-}
-
 cudaError_t capture_allocation(cudaGraph_t graph, void **pointer, size_t bytes)
 {
     struct cudaMemAllocNodeParams params = {.bytesize = bytes};
@@ -58,10 +49,4 @@ cudaError_t capture_free(cudaGraph_t graph, void *pointer)
     return add_captured(graph, cudaGraphNodeTypeMemFree, do_nothing, &pointer, sizeof pointer);
 }
 
-API cudaError_t cudaDeviceGetGraphMemAttribute(int number, enum cudaGraphMemAttributeType attribute,
-                                               void *value)
-{
-    (void)number, (void)attribute;
-    *(uint64_t *)value = total;
-    return done(begin());
-}
+#include "forwards_runtime_graph_memory.h"

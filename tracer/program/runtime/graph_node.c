@@ -57,14 +57,6 @@ static cudaError_t run_host(const void *what)
     return cudaSuccess;
 }
 
-API cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                     const cudaGraphNode_t *needs, size_t count,
-                                     const struct cudaHostNodeParams *params)
-{
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeHost, run_host, params,
-                         sizeof *params));
-}
-
 /* What a node does from now on; no node is one that an executable graph does not have. */
 static cudaError_t change(cudaGraphNode_t node, action run, const void *what, size_t bytes)
 {
@@ -102,8 +94,4 @@ API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
     return status ? done(status) : change(node, run_set, &set, sizeof set);
 }
 
-API cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
-                                           const struct cudaHostNodeParams *params)
-{
-    return change(node, run_host, params, sizeof *params);
-}
+#include "forwards_runtime_graph_node.h"

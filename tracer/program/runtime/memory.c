@@ -179,18 +179,6 @@ cudaError_t free_if_any(void *pointer)
     return status || !pointer || is_of_graph(pointer) ? status : release(pointer);
 }
 
-API cudaError_t cudaMalloc(void **pointer, size_t bytes)
-{
-    is_runtime_used = 1;
-    return done(allocate(pointer, bytes, DEVICE, ""));
-}
-
-API cudaError_t cudaFree(void *pointer)
-{
-    is_runtime_used |= !pointer;
-    return done(free_if_any(pointer));
-}
-
 /* Rows that begin at multiples of PITCH. No memory has more bytes than 64 bits can say; a chip lets
    the product wrap, and calls it an invalid value if nothing is left of it. */
 cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t rows,
@@ -334,12 +322,6 @@ API cudaError_t cudaHostGetDevicePointer(void **on_device, void *pointer, unsign
     return done(cudaSuccess);
 }
 
-API cudaError_t cudaHostGetFlags(unsigned *flags, void *pointer)
-{
-    *flags = cudaHostAllocMapped;
-    return done(place_of(pointer) == PINNED ? cudaSuccess : cudaErrorInvalidValue);
-}
-
 API cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *pointer)
 {
     static const enum cudaMemoryType types[] = {
@@ -378,3 +360,5 @@ API cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
     pthread_mutex_unlock(&lock);
     return done(cudaSuccess);
 }
+
+#include "forwards_runtime_memory.h"

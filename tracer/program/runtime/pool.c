@@ -15,13 +15,6 @@ struct CUmemPoolHandle_st {
 static const struct CUmemPoolHandle_st usual = {USUAL};
 static struct CUmemPoolHandle_st own = {USUAL};
 
-API cudaError_t cudaDeviceGetDefaultMemPool(cudaMemPool_t *pool, int number)
-{
-    (void)number;
-    *pool = &own;
-    return done(begin());
-}
-
 API cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties)
 {
     (void)properties;
@@ -39,49 +32,9 @@ API cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool)
     return done(begin());
 }
 
-API cudaError_t cudaMemPoolGetAccess(enum cudaMemAccessFlags *flags, cudaMemPool_t pool,
-                                     struct cudaMemLocation *place)
-{
-    (void)pool, (void)place;
-    *flags = cudaMemAccessFlagsProtReadWrite;
-    return done(begin());
-}
-
 static size_t size_of(enum cudaMemPoolAttr attribute)
 {
     return attribute < cudaMemPoolAttrReleaseThreshold ? sizeof(int) : sizeof(uint64_t);
-}
-
-API cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
-                                        void *value)
-{
-    if ((unsigned)attribute >= ATTRIBUTES)
-        return done(cudaErrorInvalidValue);
-    memcpy(pool->attributes + attribute, value, size_of(attribute));
-    return done(begin());
-}
-
-API cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr attribute,
-                                        void *value)
-{
-    if ((unsigned)attribute >= ATTRIBUTES)
-        return done(cudaErrorInvalidValue);
-    memcpy(value, pool->attributes + attribute, size_of(attribute));
-    return done(begin());
-}
-
-API cudaError_t cudaMallocFromPoolAsync(void **pointer, size_t bytes, cudaMemPool_t pool,
-                                        cudaStream_t stream)
-{
-    (void)pool;
-    if (capturing(stream))
-        return done(capture_allocation(capturing(stream), pointer, bytes));
-    return done(allocate_in_pool(pointer, bytes));
-}
-
-API cudaError_t cudaMallocAsync(void **pointer, size_t bytes, cudaStream_t stream)
-{
-    return cudaMallocFromPoolAsync(pointer, bytes, &own, stream);
 }
 
 API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
@@ -91,3 +44,5 @@ API cudaError_t cudaFreeAsync(void *pointer, cudaStream_t stream)
     cudaError_t status = begin();
     return done(status || !pointer || is_of_graph(pointer) ? status : release(pointer));
 }
+
+#include "forwards_runtime_pool.h"

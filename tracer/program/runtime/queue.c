@@ -27,12 +27,6 @@ cudaError_t finish_stream(cudaStream_t stream, int must_end)
     return status ? status : finish_waiting(stream, 0, must_end);
 }
 
-API cudaError_t cudaDeviceSynchronize(void)
-{
-    cudaError_t status = finish_held(NULL, 1);
-    return done(status ? status : finish_waiting(NULL, 1, 1));
-}
-
 struct call {
     cudaHostFn_t function;
     void *data;
@@ -54,12 +48,4 @@ API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, v
     return done(submit(stream, cudaGraphNodeTypeHost, run_call, &call, sizeof call));
 }
 
-API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
-                                      unsigned flags)
-{
-    (void)flags;
-    if (capturing(stream))
-        return done(cudaErrorStreamCaptureUnsupported);
-    callback(stream, begin(), data);
-    return done(cudaSuccess);
-}
+#include "forwards_runtime_queue.h"

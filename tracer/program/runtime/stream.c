@@ -55,34 +55,4 @@ void end_capture(cudaGraph_t graph)
             each->graph = NULL;
 }
 
-API cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
-{
-    *priority = is_default(stream) ? 0 : stream->priority;
-    return done(begin());
-}
-
-API cudaError_t cudaStreamGetFlags(cudaStream_t stream, unsigned *flags)
-{
-    *flags = is_default(stream) ? cudaStreamDefault : stream->flags;
-    return done(begin());
-}
-
-API cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *number)
-{
-    *number = (uintptr_t)stream;
-    return done(begin());
-}
-
-API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int *number)
-{
-    (void)stream;
-    *number = 0;
-    return done(begin());
-}
-
-API cudaError_t cudaDeviceGetStreamPriorityRange(int *least, int *greatest)
-{
-    *least = 0;
-    *greatest = -5;
-    return done(begin());
-}
+#include "forwards_runtime_stream.h"

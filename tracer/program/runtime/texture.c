@@ -249,7 +249,4 @@ API cudaError_t cudaCreateSurfaceObject(cudaSurfaceObject_t *made,
     return done(status);
 }
 
-API cudaError_t cudaDestroySurfaceObject(cudaSurfaceObject_t handle)
-{
-    return done(forget(handle));
-}
+#include "forwards_runtime_texture.h"
