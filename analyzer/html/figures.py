@@ -82,80 +82,46 @@ def _tiles(launch: LaunchProfile) -> Iterator[Tile]:
     def counter_text(name: str) -> str:
         return number(counters[name], known_counter(name))
 
+    def needed(ideal: str, has_excess: bool) -> str:
+        return f"{counter_text(ideal)} needed" if has_excess else "as few as possible"
+
     if launch.estimate:
         stall = next(iter(launch.estimate.stalls), "")
         time, _, ends = about_text(launch.estimate.ns, launch.within).partition(" (")
         expected = f"{ends.rstrip(')')} expected"
-        yield Tile(
-            "about",
-            time.removeprefix("about "),
-            f"{expected}; a warp waits for {stall}" if stall else expected,
-            False,
-        )
+        waits = f"{expected}; a warp waits for {stall}" if stall else expected
+        yield Tile("about", time.removeprefix("about "), waits)
     if launch.bounds:
-        yield Tile(
-            "at least", time_text(launch.bounds[0].ns), f"limited by {launch.limited_by}", False
-        )
-    if counters["global_bytes_transferred"]:
-        used = counters["sector_efficiency"]
-        yield Tile(
-            "global memory",
-            traffic_text(int(counters["global_bytes_transferred"] or 0)),
-            f"moved, {counter_text('sector_efficiency')} used"
-            if used is not None
-            else "moved by atomics",
-            False,
-        )
-        excess = counters["global_excess_transactions"] or 0
-        yield Tile(
-            "transactions",
-            counter_text("global_transactions"),
-            f"{counter_text('global_ideal_transactions')} needed"
-            if excess
-            else "as few as possible",
-            False,
-        )
-    if counters["dram_bytes_read"]:
+        yield Tile("at least", time_text(launch.bounds[0].ns), f"limited by {launch.limited_by}")
+    if moved := counters["global_bytes_transferred"]:
+        used = counters["sector_efficiency"] is not None
+        how = f"moved, {counter_text('sector_efficiency')} used" if used else "moved by atomics"
+        yield Tile("global memory", traffic_text(int(moved)), how)
+        least = needed("global_ideal_transactions", bool(counters["global_excess_transactions"]))
+        yield Tile("transactions", counter_text("global_transactions"), least)
+    if read := counters["dram_bytes_read"]:
         hits = [
             f"{counter_text(f'{level}_hit_rate')} hit in {level.upper()}"
             for level in ("l1", "l2")
             if counters[f"{level}_hit_rate"] is not None
         ]
-        read = traffic_text(int(counters["dram_bytes_read"] or 0))
-        yield Tile("read from memory", read, ", ".join(hits), False)
+        yield Tile("read from memory", traffic_text(int(read)), ", ".join(hits))
     if counters["shared_wavefronts"]:
-        yield Tile(
-            "bank conflicts",
-            counter_text("shared_conflicts"),
-            f"of {counter_text('shared_wavefronts')} wavefronts",
-            False,
-        )
-    if counters["constant_wavefronts"]:
-        more = (counters["constant_wavefronts"] or 0) > (counters["constant_ideal_wavefronts"] or 0)
-        least = counter_text("constant_ideal_wavefronts")
-        yield Tile(
-            "constant wavefronts",
-            counter_text("constant_wavefronts"),
-            f"{least} needed" if more else "as few as possible",
-            False,
-        )
+        whole = f"of {counter_text('shared_wavefronts')} wavefronts"
+        yield Tile("bank conflicts", counter_text("shared_conflicts"), whole)
+    if wavefronts := counters["constant_wavefronts"]:
+        has_excess = wavefronts > (counters["constant_ideal_wavefronts"] or 0)
+        least = needed("constant_ideal_wavefronts", has_excess)
+        yield Tile("constant wavefronts", counter_text("constant_wavefronts"), least)
     if counters["texture_transactions"]:
-        yield Tile(
-            "texture sectors",
-            counter_text("texture_transactions"),
-            f"for {counter_text('texture_requests')} requests",
-            False,
-        )
+        requests = f"for {counter_text('texture_requests')} requests"
+        yield Tile("texture sectors", counter_text("texture_transactions"), requests)
     if counters["divergent_branches"]:
-        yield Tile(
-            "divergent branches",
-            counter_text("divergent_branches"),
-            f"of {counter_text('branches')}",
-            False,
-        )
+        whole = f"of {counter_text('branches')}"
+        yield Tile("divergent branches", counter_text("divergent_branches"), whole)
     if counters["occupancy"] is not None:
         by = ", ".join(launch.occupancy.limited_by)
-        yield Tile("occupancy", counter_text("occupancy"), f"limited by {by}", False)
+        yield Tile("occupancy", counter_text("occupancy"), f"limited by {by}")
 
 
 def glance(on: Sequence[LaunchProfile]) -> Table:

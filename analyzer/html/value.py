@@ -50,7 +50,7 @@ class Tile:
     title: str
     figure: str
     detail: str
-    is_bad: bool
+    is_bad: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from ...traces.reader import LaunchTrace
 from ...traces.schema import Space
 from ...traces.unique import sorted_unique
 from .interface.model import Bools, Ints
+from .launch_view import LaunchView
 from .rows.lanes import unpack_masks
 
 SINCE = 7, 0
@@ -100,23 +101,17 @@ class _Store:
 
 
 @dataclass(frozen=True)
-class UnrolledLaunch(LaunchTrace):
+class UnrolledLaunch(LaunchView):
     """A launch, `before`, with the accesses of its loops."""
 
-    before: LaunchTrace = field(kw_only=True, repr=False)
     code: _Code = field(kw_only=True, repr=False)
 
     def instructions(self) -> pa.Table:
         """Return all instructions, then the loads of loops."""
         return self.code.instructions
 
-    def patterns(self) -> Unpacked:
-        """Return the patterns of `before`, then those of iterations."""
-        store = self.pattern_store()
-        return store.take(np.arange(len(store)))
-
     def pattern_store(self) -> Patterns:
-        """Return the same as a store to read in parts."""
+        """Return the patterns of `before`, then those of iterations."""
         return _Store(self.before.pattern_store(), self._retries)
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
@@ -200,15 +195,7 @@ def unrolled(trace: LaunchTrace) -> LaunchTrace:
     code = _unroll_code(trace.instructions())
     if code is None:
         return trace
-    return UnrolledLaunch(
-        trace.number,
-        trace.launch,
-        trace.folder,
-        trace.stamps,
-        trace.what_if,
-        before=trace,
-        code=code,
-    )
+    return UnrolledLaunch.of(trace, code=code)
 
 
 def fold(counts: pl.DataFrame, trace: LaunchTrace) -> pl.DataFrame:

@@ -21,17 +21,16 @@ from dataclasses import field
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 import pyarrow as pa
 
 from ...base.dataclass import dataclass
 from ...traces.column import integers, with_columns
 from ...traces.identity_cache import cached_by_identity, rows_of
-from ...traces.pattern_store import Patterns
 from ...traces.reader import LaunchTrace
 from ...traces.schema import AssembledAccess, Launch
 from .interface.model import Ints
+from .launch_view import LaunchView
 
 EMPTY = tuple(
     f"{space}_{access}_empty"
@@ -51,23 +50,14 @@ def accesses_on(launch: Launch, capability: tuple[int, int]) -> tuple[AssembledA
 
 
 @dataclass(frozen=True)
-class SassLaunch(LaunchTrace):
+class SassLaunch(LaunchView):
     """A launch, `before`, with the machine-code accesses that ptxas made of its PTX's."""
 
-    before: LaunchTrace = field(kw_only=True, repr=False)
     sass_accesses: Mapping[int, AssembledAccess] = field(kw_only=True, repr=False)
 
     def instructions(self) -> pa.Table:
         """Return all instructions, each with the bytes of its pieces."""
         return self._widened
-
-    def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
-        """Return the patterns of `before`."""
-        return self.before.patterns()
-
-    def pattern_store(self) -> Patterns:
-        """Return the same as a store to read in parts."""
-        return self.before.pattern_store()
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses, one row per piece."""
@@ -117,15 +107,7 @@ def sass_view(trace: LaunchTrace, accesses: Sequence[AssembledAccess]) -> Launch
     """Return a launch with the accesses of its machine code."""
     if not accesses:
         return trace
-    return SassLaunch(
-        trace.number,
-        trace.launch,
-        trace.folder,
-        trace.stamps,
-        trace.what_if,
-        before=trace,
-        sass_accesses={access.pc: access for access in accesses},
-    )
+    return SassLaunch.of(trace, sass_accesses={access.pc: access for access in accesses})
 
 
 def count_empty(

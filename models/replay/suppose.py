@@ -26,6 +26,7 @@ from ...traces.schema import Array, Launch, Space
 from ...traces.unique import sorted_unique
 from .interface.model import Bools, Ints
 from .interface.options import Alignment, Changes, Pad, Wish, read_changes
+from .launch_view import LaunchView
 from .rows.lanes import unpack_masks
 from .rows.patterns import Patterns, read_patterns
 from .rows.sites import SPACE_SHIFT, Zones, cut_zones, element_bytes
@@ -316,13 +317,10 @@ def _move(plan: _Plan) -> LaunchTrace:
         return replace(trace, what_if=(*trace.what_if, *_describe(plan, None)))
     layout = lay_out(trace.launch, plan.rows, plan.alignments)
     _check_alignment(plan, layout)
-    return MovedLaunch(
-        trace.number,
-        _launch(trace.launch, layout),
-        trace.folder,
-        trace.stamps,
-        (*trace.what_if, *_describe(plan, layout)),
-        before=trace,
+    return MovedLaunch.of(
+        trace,
+        launch=_launch(trace.launch, layout),
+        what_if=(*trace.what_if, *_describe(plan, layout)),
         layout=layout,
     )
 
@@ -402,20 +400,17 @@ class _NewPatterns:
 
 
 @dataclass(frozen=True)
-class MovedLaunch(LaunchTrace):
+class MovedLaunch(LaunchView):
     """A launch, `before`, in the address space of `layout`; `launch` has the moved arrays."""
 
-    before: LaunchTrace = field(kw_only=True, repr=False)
     layout: Layout = field(kw_only=True, repr=False)
 
-    def patterns(self) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+    def pattern_store(self) -> HeldPatterns:
         """Return the recorded patterns, then the new ones."""
         old, new = self._recorded, self._new_patterns
-        return np.concatenate([old.active, new.active]), np.concatenate([old.offsets, new.offsets])
-
-    def pattern_store(self) -> HeldPatterns:
-        """Return the same as a store to read in parts."""
-        return HeldPatterns(*self.patterns())
+        return HeldPatterns(
+            np.concatenate([old.active, new.active]), np.concatenate([old.offsets, new.offsets])
+        )
 
     def access_batches(self, columns: Sequence[str] = ()) -> Iterator[pa.RecordBatch]:
         """Yield memory accesses with their new bases and patterns, those columns among others."""

@@ -17,14 +17,18 @@
 enum CUTBoolean { CUTFalse, CUTTrue };
 
 /* Checks, each of which ends the program. */
+#define CUTRACE_REQUIRE(holds, ...)                                                              \
+    do {                                                                                         \
+        if (!(holds)) {                                                                          \
+            fprintf(stderr, __VA_ARGS__);                                                        \
+            exit(EXIT_FAILURE);                                                                  \
+        }                                                                                        \
+    } while (0)
 #define CUDA_SAFE_CALL_NO_SYNC(call)                                                             \
     do {                                                                                         \
         cudaError_t cut_status = (call);                                                         \
-        if (cut_status != cudaSuccess) {                                                         \
-            fprintf(stderr, "Cuda error in file '%s' in line %i : %s.\n", __FILE__, __LINE__,    \
-                    cudaGetErrorString(cut_status));                                             \
-            exit(EXIT_FAILURE);                                                                  \
-        }                                                                                        \
+        CUTRACE_REQUIRE(cut_status == cudaSuccess, "Cuda error in file '%s' in line %i : %s.\n", \
+                        __FILE__, __LINE__, cudaGetErrorString(cut_status));                     \
     } while (0)
 #define CUDA_SAFE_CALL(call)                                                                     \
     do {                                                                                         \
@@ -32,48 +36,27 @@ enum CUTBoolean { CUTFalse, CUTTrue };
         CUDA_SAFE_CALL_NO_SYNC(cudaDeviceSynchronize());                                         \
     } while (0)
 #define CUT_SAFE_CALL(call)                                                                      \
-    do {                                                                                         \
-        if ((call) != CUTTrue) {                                                                 \
-            fprintf(stderr, "Cut error in file '%s' in line %i.\n", __FILE__, __LINE__);         \
-            exit(EXIT_FAILURE);                                                                  \
-        }                                                                                        \
-    } while (0)
+    CUTRACE_REQUIRE((call) == CUTTrue, "Cut error in file '%s' in line %i.\n", __FILE__, __LINE__)
 #define CUT_CHECK_ERROR(message)                                                                 \
     do {                                                                                         \
         cudaError_t cut_status = cudaGetLastError();                                             \
         if (cut_status == cudaSuccess)                                                           \
             cut_status = cudaDeviceSynchronize();                                                \
-        if (cut_status != cudaSuccess) {                                                         \
-            fprintf(stderr, "Cuda error: %s in file '%s' in line %i : %s.\n", message, __FILE__, \
-                    __LINE__, cudaGetErrorString(cut_status));                                   \
-            exit(EXIT_FAILURE);                                                                  \
-        }                                                                                        \
+        CUTRACE_REQUIRE(cut_status == cudaSuccess,                                               \
+                        "Cuda error: %s in file '%s' in line %i : %s.\n", message, __FILE__,     \
+                        __LINE__, cudaGetErrorString(cut_status));                               \
     } while (0)
 #define CU_SAFE_CALL_NO_SYNC(call)                                                               \
     do {                                                                                         \
         int cut_status = (int)(call);                                                            \
-        if (cut_status) {                                                                        \
-            fprintf(stderr, "Cuda driver error %x in file '%s' in line %i.\n", cut_status,       \
-                    __FILE__, __LINE__);                                                         \
-            exit(EXIT_FAILURE);                                                                  \
-        }                                                                                        \
+        CUTRACE_REQUIRE(!cut_status, "Cuda driver error %x in file '%s' in line %i.\n",          \
+                        cut_status, __FILE__, __LINE__);                                         \
     } while (0)
 #define CU_SAFE_CALL(call) CU_SAFE_CALL_NO_SYNC(call)
 #define CUFFT_SAFE_CALL(call)                                                                    \
-    do {                                                                                         \
-        if (call) {                                                                              \
-            fprintf(stderr, "CUFFT error in file '%s' in line %i.\n", __FILE__, __LINE__);       \
-            exit(EXIT_FAILURE);                                                                  \
-        }                                                                                        \
-    } while (0)
+    CUTRACE_REQUIRE(!(call), "CUFFT error in file '%s' in line %i.\n", __FILE__, __LINE__)
 #define CUT_SAFE_MALLOC(call)                                                                    \
-    do {                                                                                         \
-        if (!(call)) {                                                                           \
-            fprintf(stderr, "Host malloc failure in file '%s' in line %i\n", __FILE__,           \
-                    __LINE__);                                                                   \
-            exit(EXIT_FAILURE);                                                                  \
-        }                                                                                        \
-    } while (0)
+    CUTRACE_REQUIRE(call, "Host malloc failure in file '%s' in line %i\n", __FILE__, __LINE__)
 #define CUT_CONDITION(holds) CUT_SAFE_CALL((holds) ? CUTTrue : CUTFalse)
 #define CUT_BANK_CHECKER(array, index) array[index]
 #define cutilSafeCall(call) CUDA_SAFE_CALL_NO_SYNC(call)
