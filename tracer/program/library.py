@@ -13,6 +13,7 @@ import platform
 import re
 import shutil
 import subprocess
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -57,7 +58,7 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__), _NAMES, _FORWARDS, TABLE]
+    writers = [Path(__file__), _NAMES, _FORWARDS, _STAND_INS, TABLE]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)
@@ -490,45 +491,14 @@ class StandIn:
     wheels: tuple[str, ...] = ()
 
 
-def _wheels(name: str, *versions: str) -> tuple[str, ...]:
-    return tuple(f"nvidia-{name}{version}" for version in versions or ("-cu12", ""))
+def _read_stand_ins() -> Iterator[StandIn]:
+    for row in tomllib.loads(_STAND_INS.read_text(encoding="utf-8"))["library"]:
+        lists = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
+        yield StandIn(**{**row, **lists})
 
 
-STAND_INS = (
-    StandIn(
-        "cublasLt",
-        "cublasLt",
-        ("libcublasLt.so.12", "libcublasLt.so.13"),
-        15,
-        True,
-        _wheels("cublas"),
-    ),
-    StandIn(
-        "cublas", "cublas", ("libcublas.so.12", "libcublas.so.13"), 15, True, _wheels("cublas")
-    ),
-    StandIn("cufft", "cufft", ("libcufft.so.11", "libcufft.so.12"), 16, True, _wheels("cufft")),
-    StandIn(
-        "curand", "curand", ("libcurand.so.10",), 999, True, _wheels("curand", "")
-    ),  # CURAND_STATUS_INTERNAL_ERROR
-    StandIn("cusparse", "cusparse", ("libcusparse.so.12",), 10, True, _wheels("cusparse", "")),
-    StandIn(
-        "cusolver",
-        "cusolver",
-        ("libcusolver.so.11", "libcusolver.so.12"),
-        9,
-        True,
-        _wheels("cusolver"),
-    ),
-    StandIn(
-        "cudnn",
-        "cudnn",
-        ("libcudnn.so.8", "libcudnn.so.9"),
-        3000,
-        True,
-        _wheels("cudnn", "-cu12", "-cu13"),
-    ),
-    StandIn("nvidia-ml", "nvml", ("libnvidia-ml.so.1",), 3, has_versions=False),
-)
+_STAND_INS = LIBRARIES / "libraries.toml"
+STAND_INS = tuple(_read_stand_ins())
 OF_DRIVER = tuple(each for each in STAND_INS if each.linked == "nvidia-ml")
 """The stand-ins that remain where NVIDIA's libraries run themselves."""
 

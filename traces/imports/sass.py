@@ -1,78 +1,30 @@
 """SASS: the properties of a machine instruction by its mnemonic (`LDG.E.64.CONSTANT`).
 
-The columns of `schema.INSTRUCTIONS` follow from the opcode and its modifiers, as they do for PTX.
-
-Sources: CUDA Binary Utilities, "Instruction Set Reference" (opcodes of each architecture); ISA_Def
-of github.com/accel-sim/accel-sim-framework.
+The columns of `schema.INSTRUCTIONS` follow from the opcode (sass.toml) and its modifiers, as they
+do for PTX.
 """
 
 import re
+import tomllib
 from functools import lru_cache
+from pathlib import Path
 
 from ...base.dataclass import dataclass
 from ..schema import Space
 
-G, S, L = Space.GLOBAL, Space.SHARED, Space.LOCAL
+G, S = Space.GLOBAL, Space.SHARED
 
-_SPACES = {
-    **dict.fromkeys(("LDG", "STG", "ATOMG", "RED"), (G,)),
-    **dict.fromkeys(("LDS", "STS", "LDSM", "STSM", "ATOMS"), (S,)),
-    **dict.fromkeys(("LDL", "STL"), (L,)),
-    **dict.fromkeys(("LD", "ST", "ATOM"), (G, S, L)),
-    "LDGSTS": (G, S),
-}
-"""State spaces that an opcode may access; a generic one may access three."""
 
-_ACCESS = {
-    **dict.fromkeys(("LD", "LDG", "LDS", "LDSM", "LDL"), "load"),
-    **dict.fromkeys(("ST", "STG", "STS", "STSM", "STL"), "store"),
-    **dict.fromkeys(("ATOM", "ATOMG", "ATOMS"), "atomic"),
-    "RED": "reduction",
-    "LDGSTS": "copy",
-}
+def _by_opcode(table: str) -> dict[str, str]:
+    """Return what a table of sass.toml says of each opcode."""
+    return {opcode: key for key, opcodes in _TABLES[table].items() for opcode in opcodes.split()}
 
-UNTRACED = frozenset(
-    {"LDC", "ULDC", "TEX", "TLD", "TLD4", "TXD", "TMML", "SULD", "SUST", "SUATOM", "SURED"}
-    | {"UTMALDG", "UTMASTG", "UBLKCP", "UTMAREDG", "LDT", "STT", "LDCU"}
-)
-"""Instructions that access memory without an address register: tracers report no addresses."""
 
-_ARITHMETIC = {
-    **dict.fromkeys(("FADD", "FADD32I", "FSWZADD"), ("single", "add", 1, 1)),
-    **dict.fromkeys(("FMUL", "FMUL32I"), ("single", "mul", 1, 1)),
-    **dict.fromkeys(("FFMA", "FFMA32I"), ("single", "fma", 1, 2)),
-    "MUFU": ("single", "special", 1, 1),
-    "DADD": ("double", "add", 1, 1),
-    "DMUL": ("double", "mul", 1, 1),
-    "DFMA": ("double", "fma", 1, 2),
-    **dict.fromkeys(("HADD2", "HADD2_32I"), ("half", "add", 2, 2)),
-    "HMUL2": ("half", "mul", 2, 2),
-    **dict.fromkeys(("HFMA2", "HFMA2_32I"), ("half", "fma", 2, 4)),
-    "FADD2": ("single", "add", 2, 2),
-    "FMUL2": ("single", "mul", 2, 2),
-    "FFMA2": ("single", "fma", 2, 4),
-}
-"""Class, operation, values and floating-point operations per lane of an opcode."""
-
-_CLASSES = {
-    "single": ("FCHK", "FMNMX", "FMNMX3", "FSET", "FSETP"),
-    "double": ("DMNMX", "DSET", "DSETP"),
-    "half": ("HMNMX2", "HSET2", "HSETP2"),
-    "integer": (
-        *("BMSK", "BREV", "FLO", "IABS", "IADD", "IADD3", "IADD32I", "IDP", "IDP4A", "IMAD"),
-        *("IMNMX", "IMUL", "IMUL32I", "ISCADD", "ISCADD32I", "ISETP", "LEA", "LOP", "LOP3"),
-        *("LOP32I", "POPC", "SHF", "SHL", "SHR", "VABSDIFF", "VABSDIFF4", "VIADD", "VIADDMNMX"),
-        *("VIMNMX", "VIMNMX3", "SGXT", "XMAD", "BFE", "BFI", "IADD2"),
-    ),
-    "conversion": ("F2F", "F2I", "I2F", "I2I", "I2IP", "I2FP", "F2IP", "F2FP", "FRND"),
-    "control": (
-        *("BRA", "BREAK", "BRX", "BRXU", "BSSY", "BSYNC", "CALL", "EXIT", "JMP", "JMX", "JMXU"),
-        *("KILL", "RET", "RTT", "WARPSYNC", "YIELD", "SSY", "SYNC", "PBK", "BRK", "PCNT", "CONT"),
-    ),
-    "exchange": ("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX"),
-    "memory": (*_ACCESS, *sorted(UNTRACED), "CCTL", "CCTLL", "PREFETCH"),
-}
-_CLASS_OF = {opcode: kind for kind, opcodes in _CLASSES.items() for opcode in opcodes}
+_TABLES = tomllib.loads(Path(__file__).with_name("sass.toml").read_text(encoding="utf-8"))
+_ACCESSES = {opcode: key.split() for opcode, key in _by_opcode("accesses").items()}
+UNTRACED = frozenset(_by_opcode("untraced"))
+_ARITHMETIC = {opcode: key.split() for opcode, key in _by_opcode("arithmetic").items()}
+_CLASS_OF = dict.fromkeys((*_ACCESSES, *UNTRACED), "memory") | _by_opcode("classes")
 
 _BRANCHES = frozenset({"BRA", "BRX", "BRXU", "JMP", "JMX", "JMXU", "BRK", "CONT"})
 _UPDATES = {
@@ -114,9 +66,10 @@ class Facts:
 def facts_of(mnemonic: str) -> Facts:
     """Return the facts of a mnemonic; an unknown one has class `other`."""
     opcode, *modifiers = mnemonic.split(".")
-    plain = (_CLASS_OF.get(opcode, "other"), "", 1, 0)
+    plain = (_CLASS_OF.get(opcode, "other"), "", "1", "0")
     kind, operation, values, flops = _ARITHMETIC.get(opcode, plain)
-    access, spaces = _ACCESS.get(opcode, ""), _SPACES.get(opcode, ())
+    access, *named = _ACCESSES.get(opcode, ("",))
+    spaces = tuple(Space[name.upper()] for name in named)
     reads, writes = _reach(access, spaces)
     order = next((_ORDERS[m] for m in modifiers if m in _ORDERS), "")
     strong = order not in ("", "weak")
@@ -124,8 +77,8 @@ def facts_of(mnemonic: str) -> Facts:
         opcode=opcode,
         kind=kind,
         operation=operation or _other_operation(opcode, modifiers, access),
-        values=values,
-        flops=flops,
+        values=int(values),
+        flops=int(flops),
         bytes=_bytes(opcode, modifiers) if access else 0,
         cache=next((_CACHES[m] for m in modifiers if m in _CACHES), "") if access else "",
         access=access,
@@ -135,7 +88,7 @@ def facts_of(mnemonic: str) -> Facts:
         scope=next((_SCOPES[m] for m in modifiers if m in _SCOPES), "") if strong else "",
         collision=_collision(modifiers) if access in ATOMIC else "",
         barrier=0 if opcode == "BAR" else None,
-        space=spaces[0].name.lower() if len(spaces) == 1 else "",
+        space=named[0] if len(named) == 1 else "",
     )
 
 
