@@ -388,7 +388,7 @@ def _profile_here(
             counted.clear()
         if index:  # also if the counts of the previous launch were cached
             progress.report(index / len(numbers))
-        is_ptx = not trace.manifest.is_machine_code
+        is_ptx = not trace.manifest.is_foreign
         with progress.part(index, 1, len(numbers)):
             counted[number] = [*_on_devices(question, trace.launches[number], is_ptx)]
         tail = numbers[index + 1 :]

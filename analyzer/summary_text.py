@@ -118,7 +118,7 @@ def _why_no_estimate(launch: LaunchProfile) -> str:
     if launch.unknown:
         return launch.unknown
     if launch.launch.code:
-        return "machine code that was recorded has none yet; record PTX for one"
+        return "the code branches where its schedule does not say; record PTX for one"
     if not has_latencies(launch.capability):
         major, minor = launch.capability
         return f"latencies {'before 7.0' if major < 7 else f'of {major}.{minor}'} are not known"

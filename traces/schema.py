@@ -481,5 +481,9 @@ class Manifest:
     @property
     def is_machine_code(self) -> bool:
         """Return whether instructions are machine code, by another tool's trace or by choice."""
-        foreign = any(compiler.target == MACHINE_CODE for compiler in self.compilers)
-        return foreign or any(launch.code for launch in self.launches)
+        return self.is_foreign or any(launch.code for launch in self.launches)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Return whether another tool recorded the trace, of machine code."""
+        return any(compiler.target == MACHINE_CODE for compiler in self.compilers)

@@ -498,8 +498,10 @@ def machine_shares(
     """Return the shares of raw PTX counts that the machine code is sure to have.
 
     `counts` are those of a launch by pc. Shares are at most 1; empty where no machine code is
-    known.
+    known, or is itself what was recorded.
     """
+    if launch.code:
+        return {}
     nearest = launch.assembled_for(device.capability) or next(iter(launch.assembled), None)
     code = _code_of(launch, nearest) if device.capability >= SINCE else None
     if code is None:

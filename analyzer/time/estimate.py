@@ -354,7 +354,7 @@ def _spilled(request: EstimateInput, issued: Mapping[int, float]) -> float:
 @cached_by_identity
 def _calls(instructions: pa.Table) -> frozenset[int]:
     rows = rows_of(instructions, "pc", "opcode")
-    return frozenset(row["pc"] for row in rows if row["opcode"] == "call")
+    return frozenset(row["pc"] for row in rows if row["opcode"] in ("call", "CALL"))
 
 
 @cached_by_identity
@@ -453,7 +453,7 @@ def _step(
         return Step(pc, operands, 0, 0, "")
     if row["barrier"] is not None and row["operation"] != "arrive":
         return Step(pc, operands, measured.barrier(launch.warps), 1, "barrier", is_barrier=True)
-    if access in ("load", "atomic") and operands.writes:
+    if access in ("load", "atomic") and (operands.writes or launch.code):
         latency, stall = _memory(pc, row, served, measured, mhz)
         loads, space = stall in ("l1", "l2", "dram", "shared"), _aliases(row)
         queue = _conflict_cycles(served.counts.get(pc, {}), "shared_load")

@@ -90,8 +90,9 @@ class Code:
     stack, `banks` the bytes of constant banks by number, `variables` the symbols in bank 3, and
     `pointers` the symbols whose addresses bank 4 has, by offset. `functions` are the addresses of
     its subroutines by name, `branch_targets` those of its indirect branches. `globals` are the
-    names of variables in global memory. `file` is what a message names, `places` where each
-    parameter lies, from the first on.
+    names of variables in global memory. `text` are the instructions' bytes, and none where several
+    sections have them. `file` is what a message names, `places` where each parameter lies, from the
+    first on.
     """
 
     kernel: str
@@ -106,6 +107,7 @@ class Code:
     functions: Mapping[str, int]
     branch_targets: Mapping[int, tuple[int, ...]]
     globals: Collection[str] = ()
+    text: bytes = b""
     file: str = ""
     places: tuple[int, ...] = ()
 
@@ -280,6 +282,7 @@ class Cubin:
             functions=functions,
             branch_targets=targets,
             globals={s.name for s in self.symbols if s.section.startswith(".nv.global")},
+            text=text.of(self.data) if len(by_section) == 1 else b"",
             file=self.file,
             places=tuple(place for place, _ in self.resources(kernel).parameters),
         )

@@ -8,12 +8,13 @@ import pyarrow as pa
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.imports.sass import facts_of
+from ...traces.machine_schedule import pack_schedule
 from ...traces.schema import INSTRUCTIONS
 from ..front.resources import assemble_for, find_body, mark_lines, single_kernel
-from ..front.sass import read_lines, sections
+from ..front.sass import BYTES, read_lines, read_schedule, sections
 from ..isa.table import instruction_table
+from ..ptx.kernel import CallTarget, Kernel, Location, Module, Symbol
 from ..ptx.kernel import Instruction as Operation
-from ..ptx.kernel import Kernel, Location, Module
 from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
@@ -28,11 +29,15 @@ _STACK = "machine_stack"
 
 @dataclass(frozen=True)
 class MachineKernel:
-    """The lifted kernel, and the machine's instructions by row, of an architecture (`sm_89`)."""
+    """The lifted kernel, and the machine's instructions by row, of an architecture (`sm_89`).
+
+    `schedule` has the stalls of all instructions, with their rows as pcs.
+    """
 
     arch: str
     kernel: Kernel
     instructions: tuple[Instruction, ...]
+    schedule: str = ""
 
     @property
     def table(self) -> pa.Table:
@@ -103,7 +108,7 @@ def _with_rows(
         if not owners or owners[-1].address < owner.address:
             owners.append(owner)
         rows.append(len(owners) - 1)
-        text = f"/*{owner.address:04x}*/ {owner.text}"
+        text = f"/*{owner.address:04x}*/ {owner.text}{_callee(each)}"
         instructions.append(replace(each, text=text, location=places.get(owner.address)))
     (span,) = linked.functions
     layout = shared_layout(like)
@@ -121,7 +126,22 @@ def _with_rows(
     )
     addresses = [owners[row].address for row in rows]
     kernel = reconverge(kernel, addresses, lifted.flow)
-    return MachineKernel(f"sm_{code.capability}", kernel, tuple(owners))
+    return MachineKernel(f"sm_{code.capability}", kernel, tuple(owners), _schedule(code, owners))
+
+
+def _callee(operation: Operation) -> str:
+    """Return the name of the driver's function that an operation calls, in parentheses."""
+    for operand in operation.operands:
+        if isinstance(operand, CallTarget) and isinstance(operand.callee, Symbol):
+            return f" ({operand.callee.name})"
+    return ""
+
+
+def _schedule(code: Code, owners: Sequence[Instruction]) -> str:
+    """Return the schedule of the code; what is never reached has a pc of no instruction."""
+    pcs = dict.fromkeys(range(0, len(code.text), BYTES), len(owners))
+    pcs |= {each.address: row for row, each in enumerate(owners)}
+    return pack_schedule([*read_schedule(code.text, pcs, code.capability)])
 
 
 def _table(machine: MachineKernel) -> pa.Table:
@@ -133,6 +153,11 @@ def _table(machine: MachineKernel) -> pa.Table:
     for pc, row in enumerate(kernel.rows):
         if operations[pc]["access"]:
             touching[row] = pc
+    calls = {
+        row: each.text
+        for row, each in zip(kernel.rows, kernel.instructions, strict=True)
+        if each.opcode == "call"
+    }
     rows = []
     for row, each in enumerate(machine.instructions):
         pc = touching.get(row, last[row])
@@ -144,6 +169,7 @@ def _table(machine: MachineKernel) -> pa.Table:
             "opcode": facts.opcode,
             "mnemonic": each.opcode,
             "predicate": each.guard,
+            "text": calls.get(row, lifted["text"]),
             "class": facts.kind if facts.kind != "memory" or row in touching else "other",
             "operation": facts.operation or (lifted["operation"] if facts.access else ""),
             "values": facts.values,

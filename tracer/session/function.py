@@ -60,6 +60,18 @@ class Linked:
         """The kernel that runs."""
         return self.lift() if self.lift else self.facts
 
+    @cached_property
+    def executed(self) -> "Future[tuple[schema.Resources, ...]]":
+        """The resources of what ran: machine code has its own schedule."""
+        if self.executable.machine is None:
+            return self.resources
+        schedule = self.executable.machine.schedule
+        answer: Future[tuple[schema.Resources, ...]] = Future()
+        answer.set_result(
+            tuple(replace(each, schedule=schedule) for each in self.resources.result())
+        )
+        return answer
+
     def registers(self, capability: int) -> int:
         """Return its register count; see `Function.registers`."""
         registers_by_arch = {int(each.arch[3:]): each.registers for each in self.resources.result()}
@@ -194,7 +206,7 @@ class ConfiguredFunction:
             run(self._code(request), sink)
         if outside := rows.outside_totals.totals:
             self.recording.tell_outside(replace(launch, outside=outside), kernel_facts.instructions)
-        self.recording.resources.append(self.linked.resources)
+        self.recording.resources.append(self.linked.executed)
         if request.sampled_blocks:
             self.recording.partly_written.update(self._arrays(described))
 
