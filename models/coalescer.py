@@ -31,7 +31,7 @@ What is modelled:
   lanes (a byte of two lanes twice), but no more than `transactions`.
 - `transactions_32` to `_128`, the transactions of that size. Under `sector` and `collide` they
   count the parts of 128-byte lines that are moved at once, while `transactions` counts sectors. On
-  1.x `coherent_*` counts transactions of coalesced half-warps, `incoherent_32` of the others.
+  1.x `coherent_*` counts transactions of coalesced half-warps, `incoherent_32` of uncoalesced.
 
 What is not: caches; the lane whose store wins; whether an inactive lane of an uncoalesced half-warp
 costs a transaction (here it does not).

@@ -9,10 +9,10 @@ memory, at least one of them writes, and both warps have passed equally many bar
 not race with each other, nor do loads and stores with `relaxed`, `acquire` or `release`; they do
 race with a plain access. Lanes of one warp never race.
 
-Limits: a trace has no values, so two warps that store the same number race all the same. Locks and
-flags in memory do not order accesses. An asynchronous copy counts as a store at its issue. Launches
-are refused if a barrier is for some warps only, is chosen by a register or a predicate, or is mixed
-with `mbarrier`.
+Limits: a trace has no values, so two warps that store the same number also count as a race. Locks
+and flags in memory do not order accesses. An asynchronous copy counts as a store at its issue.
+Launches are refused if a barrier is for some warps only, is chosen by a register or a predicate, or
+is mixed with `mbarrier`.
 
 Source: PTX ISA 8.8, 8 (memory consistency model) and 9.7.13.1 (`bar`, `barrier`); CUDA C++
 Programming Guide 13, 7.6.
