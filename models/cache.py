@@ -413,8 +413,8 @@ class Cache:
             moves = replace(sector, access="load"), kind, replace(sector, access="store")
             numbers = [onward.setdefault(move, len(onward)) for move in moves]
             rows.append((*self._does(kind), *numbers))
-        columns = np.array(rows, np.int64).reshape(-1, len(Kinds._fields)).T
-        self._kind_tables = kinds, Kinds(*np.ascontiguousarray(columns)), tuple(onward)
+        columns = np.array(rows, np.int64).reshape(-1, len(Kinds._fields)).T.copy()
+        self._kind_tables = kinds, Kinds(*columns), tuple(onward)
         return self._kind_tables[1:]  # type: ignore[no-any-return]
 
     def _does(self, kind: Kind) -> tuple[int, int, int, int]:

@@ -67,13 +67,13 @@ class Prefetch:
         self._clock = extend(self._clock, units, 0)
         self._buffers = tuple(extend(b, len(self._clock) * self.buffers, 0) for b in self._buffers)
         columns = batch.addresses[:, 0], batch.kind, batch.row, unit, group
-        kinds = np.array([(k.width, int(k.access == "load")) for k in batch.kinds] or [(1, 0)]).T
+        kinds = np.array([(k.width, int(k.access == "load")) for k in batch.kinds] or [(1, 0)])
         block, page = (n.bit_length() - 1 for n in (self.block, self.page // self.block))
         counts = np.zeros((len(batch) if batch.group is None else batch.groups, 3), np.int64)
         passed = Passed(*np.empty((3, len(batch) * (1 + self.depth)), np.int64))
         many = loops_of(stream_buffers, len(batch)).serve(
             Requests(*map(np.ascontiguousarray, columns)),
-            Kinds(*np.ascontiguousarray(kinds)),
+            Kinds(*kinds.T.copy()),
             Buffers(self._clock, *self._buffers),
             Shape(block, self.buffers, self.depth, page),
             Counts(*counts.T),

@@ -13,6 +13,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from cutrace.tracer.program.build import make_builder
 from cutrace.tracer.simt.tma.tensor_map import decode
@@ -46,7 +47,8 @@ def test_a_tensor_map_has_the_bytes_that_the_driver_gives_it() -> None:
     path = Path(__file__).with_name("tensor_map_layout.csv.gz")
     with gzip.open(path, "rt", newline="") as file:
         rows = [*csv.reader(file)][1:]
-    calls, wanted = [], []
+    calls: list[tuple[Any, ...]] = []
+    wanted = []
     for row in rows:
         n = [int(each) for each in row[:36]]
         arrays = n[4:9], n[9:13], n[13:18], n[18:23]

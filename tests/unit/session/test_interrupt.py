@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import cutrace
+from cutrace.base.errors import KernelFault
 from cutrace.base.interrupt import check_interrupt, deferred_interrupts, interrupt
 from cutrace.traces import table_file
 
@@ -90,7 +91,7 @@ def test_what_is_left_is_raised_once_and_a_second_at_once() -> None:
 @pytest.mark.usefixtures("handlers")
 def test_it_is_raised_after_a_body_that_has_no_safe_point_and_not_lost_to_its_fault() -> None:
     def fail() -> None:
-        raise cutrace.KernelFault("out of bounds")
+        raise KernelFault("out of bounds")
 
     with pytest.raises(OverError), deferred_interrupts():
         ring_and(fail)
