@@ -116,7 +116,7 @@ def _load(space: str) -> Handler:
         lifter.take(*_HINTS)
         order = _order(lifter)
         kind, count = _width(lifter)
-        to, place = lifter.require(2)
+        to, place, *condition = lifter.require(2, 3)
         name = f".{space}" if space else ""
         order = order if space in ("global", "") else ""
         if order == ".nc" and not space:
@@ -126,9 +126,17 @@ def _load(space: str) -> Handler:
         vector = f".v{count}" if count > 1 else ""
         relaxed = order if order != ".nc" else ""
         tail = ".nc" if order == ".nc" else ""
-        lifter.emit(
-            f"ld{relaxed}{name}{tail}{vector}.{kind}", _vector(names), address, guarded=True
-        )
+        form = f"ld{relaxed}{name}{tail}{vector}.{kind}"
+        if not condition:
+            lifter.emit(form, _vector(names), address, guarded=True)
+            return
+        # Where it is false the result is zero; the address may be in the registers of the result.
+        loads, made = lifter.both(condition[0]), [lifter.new() for _ in names]
+        for each in made:
+            lifter.emit("mov.b32", each, "0")
+        lifter.lines.append((f"@{loads} {form} {_vector(made)}, {address};", lifter.now))
+        for each, value in zip(names, made, strict=True):
+            lifter.emit("mov.b32", each, value, guarded=True)
 
     return lift
 

@@ -40,6 +40,12 @@ def nothing(lifter: Lifter) -> None:
     lifter.emit("nanosleep.u32", "0")
 
 
+def load_place(lifter: Lifter) -> None:
+    """LEPC: the address of this instruction, as a return behind it expects."""
+    (to,) = lifter.require(1)
+    lifter.put_wide(to, str(lifter.now.address))
+
+
 def _split(lifter: Lifter, sources: int) -> tuple[list[Operand], list[Operand], list[Operand]]:
     """Return predicates that are written, the sources behind them, and predicates behind those."""
     if lifter.modifiers:
@@ -1275,8 +1281,9 @@ HANDLERS: Mapping[str, Handler] = {
     "VABSDIFF": difference,
     "VABSDIFF4": sum_of_differences,
     **dict.fromkeys(
-        ("NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "YIELD", "DEPBAR", "LEPC", "ERRBAR", "CGAERRBAR"),
+        ("NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "YIELD", "DEPBAR", "ERRBAR", "CGAERRBAR"),
         nothing,
     ),
+    "LEPC": load_place,
     **dict.fromkeys(("CCTL", "MEMBAR", "NANOSLEEP", "PMTRIG"), nothing),
 }

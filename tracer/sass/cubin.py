@@ -404,7 +404,7 @@ def _instructions(
             operands = *operands[:-1], hex(int(operands[-1], 16) + base)
         if opcode.startswith("CALL.ABS") and plain(operands[-1].strip("`()")) in functions:
             opcode = opcode.replace("ABS", "REL")  # both are one section here
-        calls = "subroutine-call" in attributes
+        calls = "subroutine-call" in attributes or opcode.startswith("CALL")
         yield Instruction(base + at, opcode, operands, guard, word >> 32 & 0xFFFFFFFF, calls)
 
 

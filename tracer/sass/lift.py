@@ -373,6 +373,19 @@ class Lifter:
             return value
         return made
 
+    def both(self, condition: Operand) -> str:
+        """Return a predicate that is true where the guard and a condition are."""
+        holds = self.predicate(condition)
+        if not self._guard:
+            return holds
+        both, own = self.new("p"), self._guard[1:].strip()
+        if own[0] == "!":
+            inverse = self.new("p")
+            self.emit("not.pred", inverse, own[1:])
+            own = inverse
+        self.emit("and.pred", both, own, holds)
+        return both
+
     def to(self, operand: Operand) -> str:
         """Return the register of a result; one that nobody reads for RZ and PT."""
         if operand.number < 0:
@@ -786,23 +799,7 @@ class Flow:
         if condition is None:
             lifter.emit("bra", target)
             return
-        lifter.lines.append((f"@{self._holds(condition)} bra {target};", instruction))
-
-    def _holds(self, condition: Operand) -> str:
-        """Return a predicate that is true where an instruction's guard and its condition are."""
-        lifter = self._lifter
-        holds = lifter.predicate(condition)
-        guard = lifter._guard
-        if guard:
-            both = lifter.new("p")
-            own = guard[1:].strip()
-            if own[0] == "!":
-                inverse = lifter.new("p")
-                lifter.emit("not.pred", inverse, own[1:])
-                own = inverse
-            lifter.emit("and.pred", both, own, holds)
-            holds = both
-        return holds
+        lifter.lines.append((f"@{lifter.both(condition)} bra {target};", instruction))
 
     def _exit(self, form: str) -> None:
         """Lift EXIT, perhaps with a condition besides its guard: `@P0 EXIT P1`."""
@@ -811,7 +808,7 @@ class Flow:
             raise lifter.refuse("cutrace does not know this exit")
         lifter.count_guard()
         if lifter.operands:
-            lifter.lines.append((f"@{self._holds(lifter.operands[0])} exit;", lifter.now))
+            lifter.lines.append((f"@{lifter.both(lifter.operands[0])} exit;", lifter.now))
         else:
             lifter.emit("exit")
 
@@ -825,7 +822,9 @@ class Flow:
             return
         register = lifter.operands[0]
         origin = 0
-        if not instruction.opcode.startswith("RET"):
+        if instruction.opcode.startswith("RET.ABS") and len(lifter.operands) > 1:
+            origin = lifter.operands[1].number
+        elif not instruction.opcode.startswith("RET"):
             origin = (
                 instruction.address
                 + BYTES

@@ -44,7 +44,8 @@ def instructions(lines: list[str]) -> Iterator[Instruction]:
         operands = tuple(each.strip() for each in match[3].split(",") if each)
         floats = [each for each in operands if re.fullmatch(r"-?\d+\.\d+", each)]
         bits = int(np.float32(floats[0]).view(np.uint32)) if floats else 0
-        yield Instruction(16 * number, match[2], operands, match[1] or "", bits)
+        calls = match[2].startswith("CALL")
+        yield Instruction(16 * number, match[2], operands, match[1] or "", bits, calls)
 
 
 def run(*lines: str, threads: int = 32, engine: str = "array") -> list[list[int]]:
@@ -161,6 +162,20 @@ def test_lanes_leave_where_the_guard_and_the_condition_of_an_exit_hold() -> None
     lines = ["ISETP.GE.AND P0, PT, R0, 0x4, PT", "ISETP.LT.AND P1, PT, R0, 0x8, PT",
              "@P0 EXIT P1", "MOV R4, 0x1", "STG.E.64 [R20.64], R4", "EXIT"]  # fmt: skip
     assert run(*lines) == [[int(not 4 <= lane < 8), 0] for lane in range(32)]
+
+
+def test_a_load_with_a_condition_has_zero_where_it_is_false() -> None:
+    lines = ["MOV R2, 0x7", "STG.E [R20.64], R2", "MOV R4, 0x9", "ISETP.LT.AND P0, PT, R0, 0x4, PT",
+             "LDG.E.LTC128B.CONSTANT R4, [R20], P0"]  # fmt: skip
+    assert run(*lines) == [[7 if lane < 4 else 0, 0] for lane in range(32)]
+
+
+def test_a_subroutine_returns_behind_the_place_that_was_loaded() -> None:
+    # LEPC at 0x60 and 0x80, and the calls behind them; the subroutine is at 0xd0
+    lines = ["LEPC R34", "CALL.REL 0xd0", "LEPC R34", "CALL.REL 0xd0", "MOV R5, 0x9",
+             "STG.E.64 [R20.64], R4", "EXIT", "IADD3 R4, R4, 0x1, RZ",
+             "RET.ABS R34, 0x20"]  # fmt: skip
+    assert run(*lines, threads=2) == [[2, 9], [2, 9]]
 
 
 def test_an_address_is_the_sum_of_a_pair_and_a_uniform_pair() -> None:
