@@ -62,7 +62,7 @@ CUresult copy_row(struct side to, struct side from, size_t bytes, CUstream strea
 }
 
 CUresult set_elements(CUdeviceptr place, size_t pitch, unsigned value, unsigned element, size_t width,
-                    size_t height, CUstream stream)
+                      size_t height, CUstream stream)
 {
     struct side to = {.data = pointer(place), .pitch = pitch};
     struct set set = {to, width, height, 1, value, element};

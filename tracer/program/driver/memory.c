@@ -4,44 +4,6 @@
 
 #include "driver.h"
 
-static CUresult made(CUdeviceptr *place, const void *data, cudaError_t status)
-{
-    if (!status)
-        *place = address(data);
-    return result(status);
-}
-
-API CUresult cuMemAlloc_v2(CUdeviceptr *place, size_t bytes)
-{
-    void *data = NULL;
-    cudaError_t status = bytes ? allocate(&data, bytes, DEVICE, "") : cudaErrorInvalidValue;
-    return made(place, data, status);
-}
-
-API CUresult cuMemAllocPitch_v2(CUdeviceptr *place, size_t *pitch, size_t width, size_t height,
-                                unsigned element)
-{
-    (void)element;
-    void *data = NULL;
-    cudaError_t status = cudaMallocPitch(&data, pitch, width, height);
-    return made(place, data, status);
-}
-
-API CUresult cuMemAllocManaged(CUdeviceptr *place, size_t bytes, unsigned flags)
-{
-    void *data = NULL;
-    cudaError_t status =
-        bytes ? cudaMallocManaged(&data, bytes, flags) : cudaErrorInvalidValue;
-    return made(place, data, status);
-}
-
-API CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *place, void *data, unsigned flags)
-{
-    void *there = NULL;
-    cudaError_t status = cudaHostGetDevicePointer(&there, data, flags);
-    return made(place, there, status);
-}
-
 API CUresult cuMemGetAddressRange_v2(CUdeviceptr *first, size_t *bytes, CUdeviceptr place)
 {
     struct allocation found;
@@ -125,19 +87,4 @@ API CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute *which, 
         memcpy(values[i], &value, is_wide ? sizeof value : sizeof(int));
     }
     return result(begin());
-}
-
-API CUresult cuMemAllocAsync(CUdeviceptr *place, size_t bytes, CUstream stream)
-{
-    void *data = NULL;
-    cudaError_t status = cudaMallocAsync(&data, bytes, stream);
-    return made(place, data, status);
-}
-
-API CUresult cuMemAllocFromPoolAsync(CUdeviceptr *place, size_t bytes, CUmemoryPool pool,
-                                     CUstream stream)
-{
-    void *data = NULL;
-    cudaError_t status = cudaMallocFromPoolAsync(&data, bytes, pool, stream);
-    return made(place, data, status);
 }

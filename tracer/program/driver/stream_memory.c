@@ -29,7 +29,7 @@ cudaError_t write_value(CUstream stream, CUdeviceptr place, uint64_t value, int 
 
 /* What is captured, and the default stream, wait for nothing that comes later. */
 cudaError_t wait_value(CUstream stream, CUdeviceptr place, uint64_t value, int bytes,
-                              unsigned flags)
+                       unsigned flags)
 {
     struct awaited awaited = {pointer(place), value, bytes, flags & 3};
     cudaError_t status = begin();

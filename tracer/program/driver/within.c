@@ -74,7 +74,7 @@ static void write_address(const struct dl_phdr_info *info, void **place, void *a
 }
 
 static void bind_names(const struct dl_phdr_info *info, const struct names *names, const Elf64_Rela *first,
-                 size_t bytes)
+                       size_t bytes)
 {
     for (const Elf64_Rela *each = first; each < first + bytes / sizeof *each; each++) {
         unsigned type = ELF64_R_TYPE(each->r_info);

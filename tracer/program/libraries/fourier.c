@@ -40,7 +40,7 @@ static void turn(const double complex *from, int64_t step_from, double complex *
 }
 
 void transform_rows(double complex *data, int64_t total, int64_t n, int64_t stride,
-                           int direction)
+                    int direction)
 {
     double complex *roots = malloc(sizeof *roots * 3 * (n + 1)), *row = roots + n, *room = row + n;
     for (int64_t k = 0; roots && k < n; k++)

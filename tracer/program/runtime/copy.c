@@ -137,7 +137,7 @@ cudaError_t submit_copy(cudaStream_t stream, struct copy copy)
 }
 
 cudaError_t copy_flat(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
-                             cudaStream_t stream)
+                      cudaStream_t stream)
 {
     struct copy copy = {flat(to), flat(from), bytes, 1, 1, kind};
     return done(submit_copy(stream, copy));
@@ -150,7 +150,7 @@ static int has_short_pitch(const struct side *side, size_t width)
 }
 
 cudaError_t copy_rows(struct side to, struct side from, size_t width, size_t height,
-                             enum cudaMemcpyKind kind, cudaStream_t stream)
+                      enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     if (height == 1 && (has_short_pitch(&to, width) || has_short_pitch(&from, width)))
         return done(cudaErrorInvalidValue);
@@ -160,7 +160,7 @@ cudaError_t copy_rows(struct side to, struct side from, size_t width, size_t hei
 
 /* Bytes one after the other, over as many rows of the array as they fill. */
 cudaError_t fill_array(struct side array, size_t row, struct side flat_side, int to_array,
-                              size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
+                       size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     size_t width = bytes < row ? bytes : row;
     flat_side.pitch = row;
@@ -202,7 +202,7 @@ struct copy copy_of(const struct cudaMemcpy3DParms *p)
 }
 
 cudaError_t copy_symbol(const void *symbol, size_t offset, const void *other, size_t bytes,
-                               int to_symbol, enum cudaMemcpyKind kind, cudaStream_t stream)
+                        int to_symbol, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     void *address;
     size_t size;

@@ -182,7 +182,7 @@ cudaError_t free_if_any(void *pointer)
 /* Rows that begin at multiples of PITCH. No memory has more bytes than 64 bits can say; a chip lets
    the product wrap, and calls it an invalid value if nothing is left of it. */
 cudaError_t allocate_rows(void **pointer, size_t *pitch, size_t width, size_t rows,
-                                 size_t slices)
+                          size_t slices)
 {
     size_t bytes, padded;
     int is_empty = !width || !rows || !slices;

@@ -187,77 +187,77 @@ cusparseStatus_t cusparseSpSV_solve(cusparseHandle_t handle, cusparseOperation_t
                                     cusparseSpSVDescr_t descriptor);
 
 cusparseStatus_t cusparseXcoo2csr(cusparseHandle_t handle, const int *rows, int nonzeros,
-                                      int lines, int *starts, cusparseIndexBase_t base);
+                                  int lines, int *starts, cusparseIndexBase_t base);
 cusparseStatus_t cusparseXcsr2coo(cusparseHandle_t handle, const int *starts, int nonzeros,
-                                      int lines, int *rows, cusparseIndexBase_t base);
+                                  int lines, int *rows, cusparseIndexBase_t base);
 cusparseStatus_t cusparseCsr2cscEx2(cusparseHandle_t handle, int rows, int columns, int nonzeros,
-                                        const void *values, const int *starts, const int *indices,
-                                        void *to_values, int *to_starts, int *to_indices,
-                                        cudaDataType type, cusparseAction_t action,
-                                        cusparseIndexBase_t base, cusparseCsr2CscAlg_t algorithm,
-                                        void *buffer);
+                                    const void *values, const int *starts, const int *indices,
+                                    void *to_values, int *to_starts, int *to_indices,
+                                    cudaDataType type, cusparseAction_t action,
+                                    cusparseIndexBase_t base, cusparseCsr2CscAlg_t algorithm,
+                                    void *buffer);
 cusparseStatus_t cusparseCsr2cscEx2_bufferSize(
     cusparseHandle_t handle, int rows, int columns, int nonzeros, const void *values,
     const int *starts, const int *indices, void *to_values, int *to_starts, int *to_indices,
     cudaDataType type, cusparseAction_t action, cusparseIndexBase_t base,
     cusparseCsr2CscAlg_t algorithm, size_t *bytes);
 cusparseStatus_t cusparseSparseToDense(cusparseHandle_t handle, cusparseConstSpMatDescr_t a,
-                                           cusparseDnMatDescr_t c,
-                                           cusparseSparseToDenseAlg_t algorithm, void *buffer);
+                                       cusparseDnMatDescr_t c,
+                                       cusparseSparseToDenseAlg_t algorithm, void *buffer);
 cusparseStatus_t cusparseSparseToDense_bufferSize(cusparseHandle_t handle,
-                                                      cusparseConstSpMatDescr_t a,
-                                                      cusparseDnMatDescr_t c,
-                                                      cusparseSparseToDenseAlg_t algorithm,
-                                                      size_t *bytes);
+                                                  cusparseConstSpMatDescr_t a,
+                                                  cusparseDnMatDescr_t c,
+                                                  cusparseSparseToDenseAlg_t algorithm,
+                                                  size_t *bytes);
 cusparseStatus_t cusparseDenseToSparse_bufferSize(cusparseHandle_t handle,
-                                                      cusparseConstDnMatDescr_t b,
-                                                      cusparseSpMatDescr_t d,
-                                                      cusparseDenseToSparseAlg_t algorithm,
-                                                      size_t *bytes);
+                                                  cusparseConstDnMatDescr_t b,
+                                                  cusparseSpMatDescr_t d,
+                                                  cusparseDenseToSparseAlg_t algorithm,
+                                                  size_t *bytes);
 cusparseStatus_t cusparseDenseToSparse_analysis(cusparseHandle_t handle,
-                                                    cusparseConstDnMatDescr_t b,
-                                                    cusparseSpMatDescr_t d,
-                                                    cusparseDenseToSparseAlg_t algorithm,
-                                                    void *buffer);
+                                                cusparseConstDnMatDescr_t b,
+                                                cusparseSpMatDescr_t d,
+                                                cusparseDenseToSparseAlg_t algorithm,
+                                                void *buffer);
 cusparseStatus_t cusparseDenseToSparse_convert(cusparseHandle_t handle,
-                                                   cusparseConstDnMatDescr_t b,
-                                                   cusparseSpMatDescr_t d,
-                                                   cusparseDenseToSparseAlg_t algorithm,
-                                                   void *buffer);
+                                               cusparseConstDnMatDescr_t b,
+                                               cusparseSpMatDescr_t d,
+                                               cusparseDenseToSparseAlg_t algorithm,
+                                               void *buffer);
 cusparseStatus_t cusparseXcoosortByRow(cusparseHandle_t handle, int rows, int columns,
-                                           int nonzeros, int *row_indices, int *indices,
-                                           int *permutation, void *buffer);
+                                       int nonzeros, int *row_indices, int *indices,
+                                       int *permutation, void *buffer);
 cusparseStatus_t cusparseXcoosortByColumn(cusparseHandle_t handle, int rows, int columns,
-                                              int nonzeros, int *row_indices, int *indices,
-                                              int *permutation, void *buffer);
+                                          int nonzeros, int *row_indices, int *indices,
+                                          int *permutation, void *buffer);
 cusparseStatus_t cusparseXcoosort_bufferSizeExt(cusparseHandle_t handle, int rows, int columns,
-                                                    int nonzeros, const int *row_indices,
-                                                    const int *indices, size_t *bytes);
+                                                int nonzeros, const int *row_indices,
+                                                const int *indices, size_t *bytes);
 cusparseStatus_t cusparseXcsrsort(cusparseHandle_t handle, int rows, int columns, int nonzeros,
-                                      const cusparseMatDescr_t matrix, const int *starts,
-                                      int *indices, int *permutation, void *buffer);
+                                  const cusparseMatDescr_t matrix, const int *starts,
+                                  int *indices, int *permutation, void *buffer);
 cusparseStatus_t cusparseXcsrsort_bufferSizeExt(cusparseHandle_t handle, int rows, int columns,
-                                                    int nonzeros, const int *starts,
-                                                    const int *indices, size_t *bytes);
+                                                int nonzeros, const int *starts,
+                                                const int *indices, size_t *bytes);
 cusparseStatus_t cusparseCreateIdentityPermutation(cusparseHandle_t handle, int count,
-                                                       int *permutation);
+                                                   int *permutation);
 cusparseStatus_t cusparseSDDMM(cusparseHandle_t handle, cusparseOperation_t opa,
-                                   cusparseOperation_t opb, const void *alpha,
-                                   cusparseConstDnMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                   const void *beta, cusparseSpMatDescr_t c, cudaDataType compute,
-                                   cusparseSDDMMAlg_t algorithm, void *buffer);
+                               cusparseOperation_t opb, const void *alpha,
+                               cusparseConstDnMatDescr_t a, cusparseConstDnMatDescr_t b,
+                               const void *beta, cusparseSpMatDescr_t c, cudaDataType compute,
+                               cusparseSDDMMAlg_t algorithm, void *buffer);
 cusparseStatus_t cusparseSDDMM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opa,
-                                              cusparseOperation_t opb, const void *alpha,
-                                              cusparseConstDnMatDescr_t a,
-                                              cusparseConstDnMatDescr_t b, const void *beta,
-                                              cusparseSpMatDescr_t c, cudaDataType compute,
-                                              cusparseSDDMMAlg_t algorithm, size_t *bytes);
+                                          cusparseOperation_t opb, const void *alpha,
+                                          cusparseConstDnMatDescr_t a,
+                                          cusparseConstDnMatDescr_t b, const void *beta,
+                                          cusparseSpMatDescr_t c, cudaDataType compute,
+                                          cusparseSDDMMAlg_t algorithm, size_t *bytes);
 cusparseStatus_t cusparseSDDMM_preprocess(cusparseHandle_t handle, cusparseOperation_t opa,
-                                              cusparseOperation_t opb, const void *alpha,
-                                              cusparseConstDnMatDescr_t a,
-                                              cusparseConstDnMatDescr_t b, const void *beta,
-                                              cusparseSpMatDescr_t c, cudaDataType compute,
-                                              cusparseSDDMMAlg_t algorithm, void *buffer);
+                                          cusparseOperation_t opb, const void *alpha,
+                                          cusparseConstDnMatDescr_t a,
+                                          cusparseConstDnMatDescr_t b, const void *beta,
+                                          cusparseSpMatDescr_t c, cudaDataType compute,
+                                          cusparseSDDMMAlg_t algorithm, void *buffer);
 cusparseStatus_t cusparseSpGEMM_createDescr(cusparseSpGEMMDescr_t *descriptor);
 cusparseStatus_t cusparseSpGEMM_destroyDescr(cusparseSpGEMMDescr_t descriptor);
 cusparseStatus_t cusparseSpGEMM_workEstimation(
@@ -271,47 +271,47 @@ cusparseStatus_t cusparseSpGEMM_compute(
     cusparseSpMatDescr_t c, cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
     cusparseSpGEMMDescr_t descriptor, size_t *bytes, void *buffer);
 cusparseStatus_t cusparseSpGEMM_copy(cusparseHandle_t handle, cusparseOperation_t opa,
-                                         cusparseOperation_t opb, const void *alpha,
-                                         cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b,
-                                         const void *beta, cusparseSpMatDescr_t c,
-                                         cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
-                                         cusparseSpGEMMDescr_t descriptor);
+                                     cusparseOperation_t opb, const void *alpha,
+                                     cusparseConstSpMatDescr_t a, cusparseConstSpMatDescr_t b,
+                                     const void *beta, cusparseSpMatDescr_t c,
+                                     cudaDataType compute, cusparseSpGEMMAlg_t algorithm,
+                                     cusparseSpGEMMDescr_t descriptor);
 cusparseStatus_t cusparseCreateSpVec(cusparseSpVecDescr_t *vector, int64_t n, int64_t nonzeros,
-                                         void *indices, void *values,
-                                         cusparseIndexType_t index_type, cusparseIndexBase_t base,
-                                         cudaDataType type);
+                                     void *indices, void *values,
+                                     cusparseIndexType_t index_type, cusparseIndexBase_t base,
+                                     cudaDataType type);
 cusparseStatus_t cusparseDestroySpVec(cusparseConstSpVecDescr_t vector);
 cusparseStatus_t cusparseGather(cusparseHandle_t handle, cusparseConstDnVecDescr_t y,
-                                    cusparseSpVecDescr_t x);
+                                cusparseSpVecDescr_t x);
 cusparseStatus_t cusparseScatter(cusparseHandle_t handle, cusparseConstSpVecDescr_t x,
-                                     cusparseDnVecDescr_t y);
+                                 cusparseDnVecDescr_t y);
 cusparseStatus_t cusparseAxpby(cusparseHandle_t handle, const void *alpha,
-                                   cusparseConstSpVecDescr_t x, const void *beta,
-                                   cusparseDnVecDescr_t y);
+                               cusparseConstSpVecDescr_t x, const void *beta,
+                               cusparseDnVecDescr_t y);
 cusparseStatus_t cusparseSpVV(cusparseHandle_t handle, cusparseOperation_t op,
-                                  cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
-                                  void *result, cudaDataType compute, void *buffer);
+                              cusparseConstSpVecDescr_t x, cusparseConstDnVecDescr_t y,
+                              void *result, cudaDataType compute, void *buffer);
 cusparseStatus_t cusparseSpVV_bufferSize(cusparseHandle_t handle, cusparseOperation_t op,
-                                             cusparseConstSpVecDescr_t x,
-                                             cusparseConstDnVecDescr_t y, const void *result,
-                                             cudaDataType compute, size_t *bytes);
+                                         cusparseConstSpVecDescr_t x,
+                                         cusparseConstDnVecDescr_t y, const void *result,
+                                         cudaDataType compute, size_t *bytes);
 cusparseStatus_t cusparseSpSM_solve(cusparseHandle_t handle, cusparseOperation_t opa,
-                                        cusparseOperation_t opb, const void *alpha,
-                                        cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
-                                        cusparseDnMatDescr_t c, cudaDataType compute,
-                                        cusparseSpSMAlg_t algorithm, cusparseSpSMDescr_t descriptor);
+                                    cusparseOperation_t opb, const void *alpha,
+                                    cusparseConstSpMatDescr_t a, cusparseConstDnMatDescr_t b,
+                                    cusparseDnMatDescr_t c, cudaDataType compute,
+                                    cusparseSpSMAlg_t algorithm, cusparseSpSMDescr_t descriptor);
 cusparseStatus_t cusparseSpSM_bufferSize(cusparseHandle_t handle, cusparseOperation_t opa,
-                                             cusparseOperation_t opb, const void *alpha,
-                                             cusparseConstSpMatDescr_t a,
-                                             cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
-                                             cudaDataType compute, cusparseSpSMAlg_t algorithm,
-                                             cusparseSpSMDescr_t descriptor, size_t *bytes);
+                                         cusparseOperation_t opb, const void *alpha,
+                                         cusparseConstSpMatDescr_t a,
+                                         cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
+                                         cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                         cusparseSpSMDescr_t descriptor, size_t *bytes);
 cusparseStatus_t cusparseSpSM_analysis(cusparseHandle_t handle, cusparseOperation_t opa,
-                                           cusparseOperation_t opb, const void *alpha,
-                                           cusparseConstSpMatDescr_t a,
-                                           cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
-                                           cudaDataType compute, cusparseSpSMAlg_t algorithm,
-                                           cusparseSpSMDescr_t descriptor, void *buffer);
+                                       cusparseOperation_t opb, const void *alpha,
+                                       cusparseConstSpMatDescr_t a,
+                                       cusparseConstDnMatDescr_t b, cusparseDnMatDescr_t c,
+                                       cudaDataType compute, cusparseSpSMAlg_t algorithm,
+                                       cusparseSpSMDescr_t descriptor, void *buffer);
 cusparseStatus_t cusparseCreateBlockedEll(cusparseSpMatDescr_t *matrix, int64_t rows,
                                           int64_t columns, int64_t block, int64_t ell_columns,
                                           void *indices, void *values,
@@ -322,7 +322,7 @@ cusparseStatus_t cusparseBlockedEllGet(cusparseSpMatDescr_t matrix, int64_t *row
                                        void **values, cusparseIndexType_t *index_type,
                                        cusparseIndexBase_t *base, cudaDataType *type);
 cusparseStatus_t cusparseSpMatGetSize(cusparseConstSpMatDescr_t matrix, int64_t *rows,
-                                          int64_t *columns, int64_t *nonzeros);
+                                      int64_t *columns, int64_t *nonzeros);
 cusparseStatus_t cusparseSpMatGetValues(cusparseSpMatDescr_t matrix, void **values);
 cusparseStatus_t cusparseSpMatSetValues(cusparseSpMatDescr_t matrix, void *values);
 cusparseStatus_t cusparseCsrSetPointers(cusparseSpMatDescr_t matrix, void *major, void *minor,
