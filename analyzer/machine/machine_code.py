@@ -164,6 +164,7 @@ def _code_of(
 
 
 def _inside(loop: Loop) -> Iterator[Loop]:
+    """Yield the loops in a loop, each before those in it."""
     for inner in loop.inner:
         yield inner
         yield from _inside(inner)
@@ -653,28 +654,12 @@ def _whole(copies: Sequence[Copies]) -> Sequence[Copies]:
 def _innermost(code: MachineCode) -> Sequence[int]:
     """Return the first block of the innermost loop around each block, -1 outside all loops."""
     loop_starts = [-1] * len(code.blocks)
-
-    def mark(loop: Loop) -> None:
-        for inner in loop.inner:
-            loop_starts[inner.first : inner.last + 1] = [inner.first] * (
-                inner.last + 1 - inner.first
-            )
-            mark(inner)
-
-    mark(code.outer)
+    for loop in _inside(code.outer):  # an inner loop comes after the one around it
+        loop_starts[loop.first : loop.last + 1] = [loop.first] * (loop.last + 1 - loop.first)
     return loop_starts
 
 
 def _closing(code: MachineCode) -> Mapping[int, int]:
     """Return the pc of the branch that closes each loop, by the loop's first block."""
-    branch_pcs = dict[int, int]()
-
-    def close(loop: Loop) -> None:
-        for inner in loop.inner:
-            last = code.schedule[code.blocks[inner.last].end - 1]
-            if last.operation == BRANCH:
-                branch_pcs[inner.first] = last.pc
-            close(inner)
-
-    close(code.outer)
-    return branch_pcs
+    lasts = ((loop, code.schedule[code.blocks[loop.last].end - 1]) for loop in _inside(code.outer))
+    return {loop.first: last.pc for loop, last in lasts if last.operation == BRANCH}

@@ -329,10 +329,14 @@ class Composed:
         )
 
     @cached_property
+    def filled(self) -> Ints:
+        """Return the lanes with a thread of the block, at each row of `executed`."""
+        return np.clip(self.threads - self.executed.warp % self.warps * LANES, 0, LANES)
+
+    @cached_property
     def active(self) -> Ints:
         """Return the active lanes at each row of `executed`, masked to the warp's threads."""
-        filled = np.clip(self.threads - self.executed.warp % self.warps * LANES, 0, LANES)
-        return self.executed.active & ((np.int64(1) << filled) - 1)
+        return self.executed.active & ((np.int64(1) << self.filled) - 1)
 
     @cached_property
     def predicated(self) -> Ints:
@@ -463,14 +467,10 @@ def compose(gathered: Gathered, arrays: Sequence[Range], source: str, lines_of: 
 
 def _check_lanes(composition: Composed) -> None:
     """Reject active lanes without a thread of the block."""
-    filled = np.clip(
-        composition.threads - composition.executed.warp % composition.warps * LANES, 0, LANES
-    )
-    beyond = np.flatnonzero(composition.executed.mask >> filled)
+    executed = composition.executed
+    beyond = np.flatnonzero(executed.mask >> composition.filled)
     if len(beyond):
-        warp, lanes = (
-            int(v[beyond[0]]) for v in (composition.executed.warp, composition.executed.mask)
-        )
+        warp, lanes = (int(column[beyond[0]]) for column in (executed.warp, executed.mask))
         raise CutraceError(
             f"launch of {composition.launch.kernel}: lanes {lanes:#x} in warp "
             f"{warp % composition.warps} of block {warp // composition.warps}, which has"
