@@ -19,11 +19,9 @@ from ....jit.loop_codegen import compile_routines
 from ....jit.structure import I32, I64, U8, U32, Struct
 from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
+from ..kernel.moves import REDUCTION
 
 GLOBAL = int(Space.GLOBAL)
-REDUCTION = 1 << 16
-"""Added to the bytes of an update whose order does not matter: several waves may update a word that
-they neither load nor store."""
 CHUNK = 64
 """Words of a bitmap that are compared, or skipped, together."""
 FULL = (1 << 32) - 1
