@@ -48,8 +48,8 @@ from fuzz.run import check, without_assembler  # noqa: E402
 from fuzz.sequence import LANES, operands  # noqa: E402
 from fuzz.strategy import programs  # noqa: E402
 from fuzz.syntax import Program  # noqa: E402
-from ptx.ptx_case import Case, kernel_text, read_cases, stored_dtype  # noqa: E402
-from ptx.ptx_run import HEADER, SCRATCH, run_kernel  # noqa: E402
+from ptx.ptx_case import SCRATCH, Case, kernel_text, read_cases, stored_dtype  # noqa: E402
+from ptx.ptx_run import HEADER, run_kernel  # noqa: E402
 from ptx.ptx_values import operands as operands_of  # noqa: E402
 from validate.test_conformance import close  # noqa: E402
 
