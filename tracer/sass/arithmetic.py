@@ -41,9 +41,9 @@ def nothing(lifter: Lifter) -> None:
 
 
 def load_place(lifter: Lifter) -> None:
-    """LEPC: the address of this instruction, as a return behind it expects."""
-    (to,) = lifter.require(1)
-    lifter.put_wide(to, str(lifter.now.address))
+    """LEPC: the address of this instruction, or another, as a return behind it expects."""
+    to, *place = lifter.require(1, 2)
+    lifter.put_wide(to, str(place[0].number if place else lifter.now.address))
 
 
 def _split(lifter: Lifter, sources: int) -> tuple[list[Operand], list[Operand], list[Operand]]:

@@ -366,7 +366,7 @@ _ALL_PREDICATES = "PR"
 _OPERAND = re.compile(r",(?![^\[]*\])")
 HALF = re.compile(r"32@(lo|hi)\(\(?([^\s()]+)(?: \+ (0x[0-9a-f]+|\d+))?\)?\)")
 """Half of a symbol's address, perhaps with a number added."""
-_JUMPS = ("BRA", "BSSY", "CALL.REL", "JMP")
+_JUMPS = ("BRA", "BSSY", "CALL.REL", "LEPC")
 _DISASSEMBLED: Cache[list[Any]] = Cache(
     "disassembled", 1 << 26, lambda value: json.dumps(value).encode(), json.loads
 )
