@@ -120,15 +120,16 @@ def test_a_library_that_is_missing_where_a_program_starts_is_told(tmp_path: Path
     )
 
 
-def test_a_program_with_machine_code_only_is_told_how_to_build_it(tmp_path: Path) -> None:
+def test_a_program_with_machine_code_of_another_chip_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "app.cu").write_text(EMPTY)
     toolkit, compiler = find_toolkit(), find_host_compiler()
-    code = "-gencode=arch=compute_90,code=sm_90"
+    code = "-gencode=arch=compute_80,code=sm_80"
     nvcc = [str(toolkit.nvcc), code, "-cudart", "shared", "app.cu", "-o", "app"]
     library = f"-L{build_library(toolkit, compiler)}"
     subprocess.run([*nvcc, "-ccbin", compiler, library], cwd=tmp_path, check=True)
     done = cutrace(tmp_path, "record", "--", "./app")
     assert done.status == 209  # cudaErrorNoKernelImageForDevice, which the program returns
-    assert "the program has machine code alone (sm_90), no PTX: build it with `cutrace nvcc`" in (
-        done.err
+    assert (
+        "the program has machine code alone (sm_80), no PTX, and none for compute capability 9.0: "
+        "choose -d of one of these, or build it with `cutrace nvcc`" in done.err
     )
