@@ -159,11 +159,11 @@ PLAIN = [
             "bulk_store_bytes": lambda c: (
                 c["blocks"] * (c["stores"] + c["reductions"]) * c["bytes"]
             ),
-            # half a sector at the beginning is another at the end
+            # each 128 bytes that begin within a sector touch one more
             "bulk_transactions": lambda c: (
                 c["blocks"]
                 * (c["loads"] + c["stores"] + c["reductions"])
-                * (c["bytes"] // 32 + c["offset"] // 16)
+                * (c["bytes"] // 32 + c["offset"] // 16 * c["bytes"] // 128)
             ),
         },
     ),

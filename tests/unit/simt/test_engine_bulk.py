@@ -341,6 +341,14 @@ def test_no_row_ends_within_a_sector() -> None:
     assert offsets[1, 9:].tolist() == [0] * 23
 
 
+def test_chunks_of_a_copy_share_sectors() -> None:
+    """5 sectors per 128 bytes from byte 16 on: 160 per copy of 4,096 bytes on an H100."""
+    base, masks, _ = rows_of(pieces_of(0x1010, 256), in_chunks=True)
+    assert (base.tolist(), lanes_on(masks)) == ([0x1010, 0x1090], [8, 8])
+    base, masks, _ = rows_of(pieces_of(0x1000, 1024), in_chunks=True)
+    assert (base.tolist(), lanes_on(masks)) == ([0x1000, 0x1200], [32, 32])
+
+
 def test_pieces_2_gib_apart_have_a_row_each() -> None:
     pieces = np.array([16, (3 << 30), 32])
     base, masks, offsets = rows_of(pieces)
@@ -376,7 +384,7 @@ def test_copies_of_several_lanes_count_their_own_sectors(tmp_path: Path, engine:
     counters = cutrace.analyze(trace, device="h200").launches[0].counters
     # two blocks; copies begin at bytes 0, 4112 and 8224, the second in the midst of a sector
     assert counters["bulk_load_bytes"] == 2 * (4096 + 4096 + 64 + 1024)
-    assert counters["bulk_transactions"] == 2 * (128 + 129 + 2 + 32)
+    assert counters["bulk_transactions"] == 2 * (128 + 32 * 5 + 2 + 32)
     assert counters["bulk_store_bytes"] == 0
     assert counters["global_load_requests"] == 0
 

@@ -111,14 +111,14 @@ def _copy(decoder: Decoder, instruction: Instruction) -> Step:
             bytes_ = _find(lane, site, spaces[1], here, count, not narrow[1])
             if chosen is not None:
                 _move_some(global_bytes(lane, site, there, count), bytes_, octets)
-                rows.add(lane, pieces_of(there, count))
+                rows.add(lane, pieces_of(there, count), in_chunks=True)
                 continue
             if spaces[0] == "global":
                 _move(global_bytes(lane, site, there, count), bytes_, operation, kind, True)
-                rows.add(lane, pieces_of(there, count))
+                rows.add(lane, pieces_of(there, count), in_chunks=True)
                 continue
             if spaces[1] == "global":
-                rows.add(lane, pieces_of(here, count))
+                rows.add(lane, pieces_of(here, count), in_chunks=True)
             there, barrier_address = (
                 as_shared(there, not narrow[0]),
                 as_shared(barrier_address, not narrow[2]),

@@ -51,6 +51,7 @@ def lanes_of(group: Group, guard: Fetch | None, values: Sequence[Array]) -> Iter
 
 OWN = WINDOWS[Space.SHARED]
 SECTOR = 32
+CHUNK = 128 // BULK_PIECE
 _FAR = (1 << 31) - 1 - BULK_PIECE
 """Largest offset of a row, which is a signed number of 32 bits."""
 
@@ -217,11 +218,11 @@ class BulkRows:
         self._rows, self._group, self._site = group.wave.rows.accesses, group, site
         self._parts: Counter[int] = Counter()
 
-    def add(self, lane: Lane, pieces: NDArray[np.int64]) -> None:
+    def add(self, lane: Lane, pieces: NDArray[np.int64], in_chunks: bool = False) -> None:
         """Add rows for a lane's `pieces` (n,), the addresses of BULK_PIECE bytes in order."""
         if not pieces.size:
             return
-        base, active, offsets = rows_of(pieces - WINDOWS[Space.GLOBAL][0])
+        base, active, offsets = rows_of(pieces - WINDOWS[Space.GLOBAL][0], in_chunks)
         warp = lane.place // LANES
         step = int(self._group.step[warp]) + self._site.position
         place, first = int(self._group.place[warp]), self._parts[warp]
@@ -230,13 +231,17 @@ class BulkRows:
 
 
 def rows_of(
-    pieces: NDArray[np.int64],
+    pieces: NDArray[np.int64], in_chunks: bool = False
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.int32]]:
     """Return rows of up to 32 pieces: their lowest addresses (n,), masks (n,), offsets (n, 32).
 
-    No row ends within a sector, which would count twice.
+    Contiguous bytes move in chunks of 128. A sector that two chunks share counts twice, as an H100
+    counts it: 5 sectors per chunk that begins within one. Then a row is one chunk. No row of a
+    prefetch or of a box ends within a sector.
     """
     sector, starts = pieces // SECTOR, [0]
+    if in_chunks and (sector[CHUNK::CHUNK] == sector[CHUNK - 1 : -1 : CHUNK]).any():
+        starts = list(range(0, pieces.size, CHUNK))
     while (end := starts[-1] + LANES) < pieces.size:
         starts.append(end - int(sector[end] == sector[end - 1]))
     first = np.array(starts)
