@@ -9,9 +9,6 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 
-import numpy as np
-
-from ...models.replay.interface.model import Batch
 from ..evidence.evidence import Evidence, Finding
 from ..evidence.trial import Trial
 from ..why.search import Access
@@ -130,11 +127,4 @@ def _change_unnamed(access: Access) -> str:
 
 def _passes(access: Access, addresses: tuple[int | None, ...]) -> int:
     """Return the passes of the access with other lane addresses."""
-    batch = Batch(
-        (access.kind,),
-        np.zeros(1, np.int64),
-        np.array([[a or 0 for a in addresses]], np.int64),
-        np.array([[a is not None for a in addresses]], np.bool_),
-        np.zeros(1, np.int64),
-    )
-    return int(access.model.step(batch).counts["passes"][0])
+    return int(access.model.step(access.batch(addresses)).counts["passes"][0])

@@ -7,13 +7,10 @@ so its picture has no pieces.
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from ...base.dataclass import dataclass
 from ...models.banks import WORD, Banks
 from ...models.coalescer import Coalescer
 from ...models.constant import Constant
-from ...models.replay.interface.model import Batch
 from ...models.replay.rows.transactions import LINE
 from ...traces.schema import LANES, Array
 from .search import Access
@@ -104,7 +101,7 @@ def _transactions(access: Access, model: Coalescer) -> Iterator[Group]:
     lanes = model.lanes_of(access.kind, width)
     for first, group in _cut(access.addresses, lanes):
         placed = _interleave(group) if access.kind.space == "local" else group
-        out = model.step(_batch(access, group)).out
+        out = model.step(access.batch(group)).out
         assert out is not None  # `passes_on` makes the model return them
         sizes = [out.kinds[kind].width for kind in out.kind.tolist()]
         transactions = sorted(zip(out.addresses[:, 0].tolist(), sizes, strict=True))
@@ -162,7 +159,7 @@ def _words(access: Access, model: Banks) -> Iterator[Group]:
 
 def _requests(access: Access) -> int:
     """Return the number of requests that the model makes of the access."""
-    counts = access.model.step(_batch(access, access.addresses)).counts
+    counts = access.model.step(access.batch(access.addresses)).counts
     return int(counts["split_requests"][0])
 
 
@@ -196,15 +193,3 @@ def _constants(access: Access, lanes: int) -> Iterator[Group]:
             for a in distinct
         )
         yield Group(first, first + lanes - 1, pieces)
-
-
-def _batch(access: Access, addresses: Addresses) -> Batch:
-    """Return a batch of one row, with `passes_on` so that the model returns its requests."""
-    return Batch(
-        (access.kind,),
-        np.zeros(1, np.int64),
-        np.array([[a or 0 for a in addresses]], np.int64),
-        np.array([[a is not None for a in addresses]], np.bool_),
-        np.zeros(1, np.int64),
-        passes_on=True,
-    )

@@ -171,6 +171,17 @@ class Access:
         """Sort key: excess over the ideal, then cost."""
         return self.cost - self.ideal, self.cost
 
+    def batch(self, addresses: Sequence[int | None]) -> Batch:
+        """Return a batch of one row, the access at other addresses; the model returns requests."""
+        return Batch(
+            (self.kind,),
+            np.zeros(1, np.int64),
+            np.array([[a or 0 for a in addresses]], np.int64),
+            np.array([[a is not None for a in addresses]], np.bool_),
+            np.zeros(1, np.int64),
+            passes_on=True,
+        )
+
 
 class Searcher:
     """Reads the accesses of one launch for one device."""
