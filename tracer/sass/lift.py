@@ -584,9 +584,9 @@ class Lifter:
             after = instruction.address + BYTES
             if flow.falls(instruction) and flow.next_of.get(instruction.address) != after:
                 raise self.refuse("the code ends here")
-        if flow.traps:
-            self.label("Ltrap")
-            self.emit("trap", guarded=False)
+        for each in flow.switches:
+            self.label(trap_of(each.address))
+            self.lines.append(("trap;", each))
         return self._finished(flow)
 
     def count_guard(self) -> None:
@@ -625,6 +625,11 @@ def registers(operand: Operand, count: int) -> list[str]:
 def label_of(address: int) -> str:
     """Return the label of an address."""
     return f"L{address:x}"
+
+
+def trap_of(address: int) -> str:
+    """Return the label of the trap of a switch that goes to none of its places."""
+    return f"Ltrap{address:x}"
 
 
 def function_address(code: Code, name: str) -> int:
@@ -669,7 +674,7 @@ class Flow:
         ordered = sorted(seen)
         self.reached = [self._at[address] for address in ordered]
         self.next_of = dict(pairwise(ordered))
-        self.traps = False
+        self.switches: list[Instruction] = []
 
     def _reach(self, entry: int, successors: Callable[[Instruction], list[int]]) -> Iterable[int]:
         """Return the addresses that are reached from an entry, in the order in which they are."""
@@ -856,7 +861,7 @@ class Flow:
             lifter.emit("selp.u32", chosen, str(number), index, same)
             index = chosen
         table = f"T{instruction.address:x}"
-        names = ", ".join([*map(label_of, targets), "Ltrap"])
+        names = ", ".join([*map(label_of, targets), trap_of(instruction.address)])
         lifter.lines.append((f"{table}: .branchtargets {names};", None))
         lifter.emit("brx.idx", index, table)
-        self.traps = True
+        self.switches.append(instruction)

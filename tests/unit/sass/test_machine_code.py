@@ -12,7 +12,7 @@ import pytest
 
 import cutrace
 from cutrace.analyzer.summary_text import time_line
-from cutrace.base.errors import CutraceError
+from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.tracer.front.toolkit import find_file
 from cutrace.tracer.sass.cubin import Code, Instruction
 from cutrace.tracer.session.record_options import RecordOptions, default_options
@@ -48,13 +48,21 @@ def instructions(lines: list[str]) -> Iterator[Instruction]:
         yield Instruction(16 * number, match[2], operands, match[1] or "", bits, calls)
 
 
-def run(*lines: str, threads: int = 32, engine: str = "array") -> list[list[int]]:
-    """Run instructions for 8.0; return R4 and R5 of each thread, which are 0 before."""
+def run(
+    *lines: str,
+    threads: int = 32,
+    engine: str = "array",
+    targets: dict[int, tuple[int, ...]] | None = None,
+) -> list[list[int]]:
+    """Run instructions for 8.0; return R4 and R5 of each thread, which are 0 before.
+
+    `targets` are those of indirect branches.
+    """
     text = [*STORE, "MOV R4, RZ", "MOV R5, RZ", *lines]
     if "EXIT" not in text:
         text += ["STG.E.64 [R20.64], R4", "EXIT"]
     banks = {2: struct.pack("<d", 1.5)}
-    code = Code("k", 80, tuple(instructions(text)), 0x160, 0, 0, banks, (), {}, {}, {})
+    code = Code("k", 80, tuple(instructions(text)), 0x160, 0, 0, banks, (), {}, {}, targets or {})
     where = "cutrace.tracer.sass.kernel"
     with (
         patch(f"{where}.assemble_for", lambda ptx, arch, options: f"{lines}".encode()),
@@ -475,3 +483,39 @@ __global__ void say(int n) { printf("%d\\n", n); }
         times.append([each.estimate.ns for each in profile.launches if each.estimate])
     assert len(times[0]) == 2
     assert times[1] == pytest.approx(times[0], rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("lines", "where"),
+    [
+        # two calls, so that the return is a switch; R34 is then no place behind one of them
+        (("LEPC R34", "CALL.REL 0xc0", "LEPC R34", "CALL.REL 0xc0", "STG.E.64 [R20.64], R4",
+          "EXIT", "MOV R34, 0x500", "RET.ABS R34, 0x20"), "address 00d0: `RET.ABS R34, 0x20`"),
+        (("BPT.TRAP 0x1", "EXIT"), "address 0060: `BPT.TRAP 0x1`"),
+        # indirect branches at 0x60 go to 0x80 and 0x90, which are 0x10 and 0x20 behind it
+        (("BRX R0, 0x400", "NOP", "EXIT", "EXIT"), "address 0060: `BRX R0, 0x400`"),
+    ],
+)  # fmt: skip
+def test_going_where_no_code_is_is_a_fault_with_its_address(
+    lines: tuple[str, ...], where: str
+) -> None:
+    with pytest.raises(KernelFault, match=rf"{re.escape(where)} traps, or goes where there is no"):
+        run(*lines, threads=1, targets={0x60: (0x80, 0x90)})
+
+
+@pytest.mark.parametrize("line", ["CALL.ABS.NOINC `(nobody)", "CALL.REL.NOINC `(nobody)"])
+def test_a_call_of_what_no_code_has_is_refused_with_its_address(line: str) -> None:
+    with pytest.raises(CutraceError, match=r"address 0x0060: cutrace .*`CALL.*nobody\)`"):
+        run(line)
+
+
+@needs_disassembler
+def test_another_schema_of_the_disassembler_is_refused_with_what_to_install() -> None:
+    header = {"SchemaVersion": {"major": 14}}
+    with (
+        patch("cutrace.tracer.sass.cubin._disassemble", lambda cubin, names: [header, []]),
+        patch("cutrace.tracer.sass.cubin._made_by", lambda: "another"),
+        cutrace.Session(code="sm_80") as gpu,
+        pytest.raises(CutraceError, match=r"version 14 of its JSON, expected 13: python -m pip"),
+    ):
+        gpu.load_ptx(f"// schema\n{PTX}").get_function("k")

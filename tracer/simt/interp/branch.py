@@ -52,8 +52,10 @@ def _guarded(decoder: Decoder, instruction: Instruction) -> Terminator | None:
 
 
 def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
-    place = instruction.location
-    where = f"{place.file}:{place.line}" if place else f"PTX line {instruction.ptx_line}"
+    where, what = source_line(decoder.kernel, decoder.pc), "`trap` was executed"
+    if decoder.kernel.rows:
+        text = instruction.text.partition("*/ ")[2]
+        what = f"`{text}` traps, or goes where there is no code for it,"
     guard, after = decoder.guard(), _after(decoder)
 
     def trap(group: Group) -> None:
@@ -61,7 +63,7 @@ def _trap(decoder: Decoder, instruction: Instruction) -> Terminator:
         if lanes.any():
             first = group.warps[np.flatnonzero(lanes)[0]]
             block = int(group.wave.blocks_of(np.array([first]))[0])
-            raise KernelFault(f"{where}: `trap` was executed in block {block}")
+            raise KernelFault(f"{where}: {what} in block {block}")
         group.wave.stacks.jump(group.warps, after)
 
     return trap
