@@ -32,9 +32,12 @@ KEYS = {
     "line": ("file", "line", "text"),
     "array": ("array",),
     "instruction": ("pc", "file", "line", "ptx"),
+    "opcode": ("opcode",),
     "stack": ("stack",),
 }
 """Key columns of a row in each grouping."""
+_OPCODE = r"^(?:/\*\w+\*/ )?(?:@\S+ )?([^\s.;]+)"
+"""The opcode in the text of an instruction: behind its address in machine code, and its guard."""
 
 
 class Counters(dict[str, Value]):
@@ -168,12 +171,14 @@ class LaunchProfile(Packing):
         return self.same.instructions if self.same else self.table("instruction")
 
     def table(self, grouping: str) -> pl.DataFrame:
-        """Return the counters grouped by `line`, `array` or `instruction`; no rows if refused."""
+        """Return the counters grouped by one of KEYS; no rows if refused."""
         raw = replace(self.raw, counts=self._counts(grouping))
         return by(raw, self.definitions, KEYS[grouping])
 
     def _counts(self, grouping: str) -> pl.DataFrame:
         """Return the raw counts of a grouping."""
+        if grouping == "opcode":
+            return self.raw.counts.with_columns(opcode=pl.col("ptx").str.extract(_OPCODE))
         if grouping != "array":
             return self.raw.counts
         counts = pl.concat([self.raw.counts, self.mixed]).filter(pl.col("array") != "")

@@ -19,7 +19,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, redirect_stdout
 from functools import cache, partial
 from multiprocessing import get_context
@@ -70,6 +69,9 @@ from cutrace.tracer.session.source.record import record  # noqa: E402
 BATCH = 40
 """Forms that are assembled together, and random kernels of a task."""
 
+TURNS = 8
+"""Tasks of a process: then a new one begins, for compiled code is never unloaded."""
+
 Outcome = tuple[str, str]
 """The name of a kernel, and how its machine code differs: "" where it does not."""
 
@@ -90,9 +92,8 @@ def main() -> int:
     asked = parser.parse_args()
     tasks = [task for code in asked.code for task in tasks_of(asked, code)]
     outcomes, start = Counter[str](), time.monotonic()
-    spawn = get_context("spawn")
-    with ProcessPoolExecutor(asked.jobs, spawn, max_tasks_per_child=8) as pool:
-        for found in pool.map(run_task, tasks):
+    with get_context("spawn").Pool(asked.jobs, maxtasksperchild=TURNS) as pool:
+        for found in pool.imap_unordered(run_task, tasks):
             for name, problem in found:
                 tell(outcomes, name, problem)
     print(f"{dict(outcomes)}, {time.monotonic() - start:.0f} s")

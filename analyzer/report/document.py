@@ -160,9 +160,10 @@ def by_key(set_: TableSet) -> Iterator[tuple[Key, list[Table]]]:
 
 
 def title(key: Key) -> str:
-    """Return a line, array or instruction as text; empty for the whole launch."""
-    if "array" in key:
-        return f"array {key['array']}"
+    """Return a line, array, instruction or opcode as text; empty for the whole launch."""
+    for name in ("array", "opcode"):
+        if name in key:
+            return f"{name} {key[name]}"
     place = f"{key['file']}:{key['line']}" if key.get("line") else "no source line"
     if "pc" in key:
         return f"pc {key['pc']}  {key['ptx']}  ({place})"

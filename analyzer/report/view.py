@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, nearest
 
-GROUPINGS = ("launch", "line", "array", "instruction")
+GROUPINGS = ("launch", "line", "array", "instruction", "opcode")
 OF_CACHES = ("reuse", "set")
 """Further groupings of `analyze`: reuse distances of lines, and sets of caches."""
 OF_LAUNCHES = ("launch", "range")
@@ -32,6 +32,7 @@ COUNTERS = {
     ),
 }
 COUNTERS["instruction"] = COUNTERS["line"]
+COUNTERS["opcode"] = ("instructions", *COUNTERS["line"][:-1])
 """Default counters of a page; those that are 0 in every row are left out."""
 
 

@@ -54,7 +54,7 @@ def plain_view(first: str = "", last: str = "") -> "View":
     return View(width=width(), colour=has_colour(), first=first, last=last, quiet=is_quiet())
 
 
-FINER = {"launch": "line", "line": "array", "array": "instruction"}
+FINER = {"launch": "line", "line": "array", "array": "instruction", "instruction": "opcode"}
 """The next finer grouping."""
 
 

@@ -1118,9 +1118,16 @@ def _compared_halves(lifter: Lifter) -> tuple[list[Operand], str, list[tuple[str
     """Return the results of HSETP2 or HSET2, how to join, the two pairs of f32, and the type."""
     joint, order = lifter.one(_JOINTS), lifter.one(_FLOAT_ORDERS)
     kind = "bf16" if lifter.has("BF16_V2", "BF16") else "f16"
+    flushes = kind == "f16" and lifter.has("FTZ")
     lifter.operands = _joined_immediates(lifter)
     *written, a, b, _ = lifter.require(5 if lifter.opcode == "HSETP2" else 4)
-    low, high = zip(*(_floats(lifter, _packed(lifter, each), kind) for each in (a, b)), strict=True)
+    pairs = [_packed(lifter, each) for each in (a, b)]
+    if flushes:
+        ones, flushed = "0x3c003c00", [lifter.new(), lifter.new()]
+        for made, pair in zip(flushed, pairs, strict=True):
+            lifter.emit("mul.rn.ftz.f16x2", made, pair, ones)
+        pairs = flushed
+    low, high = zip(*(_floats(lifter, each, kind) for each in pairs), strict=True)
     return written, joint, [low, high], f"setp.{order}.f32"
 
 

@@ -696,8 +696,12 @@ class Flow:
         if instruction.calls:
             return [instruction.address + BYTES]
         returns = instruction.opcode.startswith("RET")
-        after = [instruction.address + BYTES] if self.falls(instruction) else []
+        unmarked = instruction.opcode.startswith("CALL.REL") and self._is_place(instruction, BYTES)
+        after = [instruction.address + BYTES] if self.falls(instruction) or unmarked else []
         return after if returns else self.targets(instruction) + after
+
+    def _is_place(self, instruction: Instruction, behind: int) -> bool:
+        return instruction.address + behind in self._at
 
     def _require(self, address: int) -> Instruction:
         if address not in self._at:
@@ -719,7 +723,7 @@ class Flow:
         """Find the places to which each return goes: behind the calls of its subroutine."""
         sites: dict[int, set[int]] = {}
         for each in self.code.instructions:
-            if each.calls and each.opcode.startswith("CALL.REL"):
+            if each.opcode.startswith("CALL.REL"):  # some are not marked as calls
                 for target in self.targets(each):
                     sites.setdefault(target, set()).add(each.address + BYTES)
         for entry, after in sites.items():

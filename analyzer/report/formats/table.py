@@ -451,8 +451,9 @@ def _places(keys: Sequence[Key]) -> Iterator[tuple[str, str]]:
 
 def _text(key: Key) -> str:
     """Return the text beside the numbers of a row."""
-    if "array" in key:
-        return str(key["array"])
+    for name in ("array", "opcode"):
+        if name in key:
+            return str(key[name])
     if "pc" in key or not key.get("line"):
         return title(key)
     return f"{key['line']}  {str(key['text']).rstrip()}"

@@ -1,7 +1,9 @@
 """Machine code leaves what PTX leaves in memory, by the instructions that a chip executes."""
 
+import json
 import re
 import struct
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -419,6 +421,17 @@ def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
         for each, one in zip(launches, profile.launches, strict=True)
     }
     assert found == executed
+    chip = {
+        each["kernel"]: each["sass"]
+        for each in json.loads((WAYS.parent / "h200_ways.json").read_text())["launches"]
+    }
+    for launch_profile in profile.launches:
+        name = launch_profile.launch.name
+        times = launch_profile.table("opcode").select("opcode", "instructions").rows()
+        by_opcode: Counter[str] = Counter()
+        for mnemonic, count in chip[name].items():
+            by_opcode[mnemonic.partition(".")[0]] += count
+        assert {opcode: dict(times)[opcode] for opcode in by_opcode} == dict(by_opcode)
     opcodes = set(launches[0].instructions()["opcode"].to_pylist())
     assert {"LDG", "STG", "BSSY", "BSYNC", "EXIT"} <= opcodes
     assert "about " in time_line(profile.launches[0])
