@@ -69,6 +69,9 @@ from cutrace.tracer.session.source.record import record  # noqa: E402
 BATCH = 40
 """Forms that are assembled together, and random kernels of a task."""
 
+CLUSTERS = 90
+"""The first architecture that has clusters."""
+
 TURNS = 8
 """Tasks of a process: then a new one begins, for compiled code is never unloaded."""
 
@@ -360,13 +363,15 @@ def _try_graph(code: str, engine: str, number: int) -> str:
 def try_cuda(code: str, engine: str, first: int, count: int) -> list[Outcome]:
     """Compare random kernels of CUDA C with their PTX."""
     kernels = [make_kernel(number) for number in range(first, first + count)]
+    if int(code.removeprefix("sm_")) < CLUSTERS:
+        kernels = [each for each in kernels if each.launch.cluster == (1, 1, 1)]
     try:
         ptx = to_ptx(kernels, "")
     except Exception as error:
         return [(f"CUDA C {first} {code}", f"not assembled: {error}")]
     text = re.sub(r"\.target sm_\d+a?", f".target {code}", ptx)
     found = []
-    for kernel, number in zip(kernels, range(first, first + count), strict=True):
+    for kernel in kernels:
         problem = ""
         try:
             with TemporaryDirectory() as folder, without_fusing():
@@ -377,7 +382,7 @@ def try_cuda(code: str, engine: str, first: int, count: int) -> list[Outcome]:
             problem = f"other values in {', '.join(odd)}" if odd else ""
         except CutraceError as error:
             problem = str(error)
-        found.append((f"CUDA C {number} {code}", problem))
+        found.append((f"CUDA C {kernel.name} {code}", problem))
     return found
 
 

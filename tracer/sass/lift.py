@@ -563,6 +563,7 @@ class Lifter:
     def lift(self, handlers: Mapping[str, Callable[["Lifter"], None]]) -> Lifted:
         """Lift all instructions that the kernel can reach."""
         flow = Flow(self.code, self)
+        before: Instruction | None = None
         for instruction in flow.reached:
             self.begin(instruction)
             if instruction.address in flow.labels:
@@ -570,6 +571,10 @@ class Lifter:
             if instruction.guard in ("!PT", "!UPT"):  # it takes a turn, and does nothing
                 self.emit("nanosleep.u32", "0")
                 continue
+            is_pair = before is not None and before.opcode == "WARPSYNC.ALL"
+            before = instruction
+            if self.opcode == "NOP" and is_pair:
+                continue  # a chip does not count the NOP behind it
             if not flow.add(instruction):
                 handler = handlers.get(self.opcode) or (
                     handlers.get(self.opcode[1:]) if self.opcode[0] == "U" else None

@@ -442,6 +442,22 @@ def test_instructions_are_those_that_a_chip_executed(tmp_path: Path) -> None:
 
 
 @needs_disassembler
+def test_a_nop_behind_a_synchronization_of_the_warp_is_not_counted(tmp_path: Path) -> None:
+    source = WAYS.parent / "fresh2.cu"
+    captured = json.loads((WAYS.parent / "h100_fresh2.json").read_text())
+    place = captured["metrics"].index("smsp__inst_executed.sum")
+    executed = next(
+        e["counters"][place] for e in captured["launches"] if e["kernel"] == "scan_block"
+    )
+    launch = ["scan_block<<<4, 1024>>>(out:u32[4096], in:u32[4096]=random:110, ends:u32[16])"]
+    with default_options(RecordOptions(code="sm_90")):
+        path = tmp_path / "t.cutrace"
+        trace = record(source, launch, path, arch="compute_90", options=("-ftz=true",))
+    (profile,) = cutrace.analyze(trace, "h100", jobs=1).launches
+    assert profile.counters["smsp__inst_executed.sum"] == executed
+
+
+@needs_disassembler
 @pytest.mark.parametrize("code", ["sm_75", "sm_90"])
 def test_calls_of_the_driver_take_their_arguments(tmp_path: Path, code: str) -> None:
     source = tmp_path / "calls.cu"

@@ -187,7 +187,10 @@ class Lane:
             grow = "sext" if kind[0] == "s" else "zext"
             value = self.bitcast(value, source, f"i{have}")
             value, source = self.emit(f"{grow} i{have} {value} to i{bits}"), f"i{bits}"
-        if guard is not None:
+        name = register.name
+        is_read = name in self._values or self.frame.has_place(self.function, name)
+        is_read |= (self.function, name) in self.frame.parameters
+        if guard is not None and is_read:
             old = self._register(register, register.type)
             own = llvm_type(register.type)
             value = self.bitcast(value, source, own)

@@ -238,6 +238,10 @@ class Frame:
         own_place = self._places.get((function, name))
         return self._places[ANY, name] if own_place is None else own_place
 
+    def has_place(self, function: int, name: str) -> bool:
+        """Return whether a register has a place, for somebody reads it."""
+        return (function, name) in self._places or (ANY, name) in self._places
+
     def lasting_place(self, key: object) -> Place | None:
         """Return the place of a register, or of a piece of a parameter, that outlives its basic
         block; None for others, and for what is constant."""

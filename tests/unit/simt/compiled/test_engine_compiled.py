@@ -335,3 +335,26 @@ def test_halves_are_compared_by_the_compiled_engine(tmp_path: Path) -> None:
     lower, unlike, equal, none = 1, 2, 4, 8
     expected = [equal, lower | unlike, unlike | none, unlike | equal, equal, lower | unlike | equal]
     assert found[:6].tolist() == expected
+
+
+def test_a_predicated_result_that_nobody_reads_needs_no_value_before(tmp_path: Path) -> None:
+    ptx = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out)
+{
+.reg .pred %p; .reg .b32 %t, %low, %high; .reg .b64 %o, %at, %pair;
+ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; mul.wide.u32 %at, %t, 4; add.u64 %o, %o, %at;
+mov.u32 %low, 7; mul.wide.u32 %pair, %t, 3; setp.lt.u32 %p, %t, 16;
+@%p mov.b64 {%low, %high}, %pair;
+st.global.u32 [%o], %low; ret;
+}
+"""
+
+    def run(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        out = gpu.device_array(32, np.uint32)
+        gpu.load_ptx(ptx).get_function("k")[1, 32](out)
+        assert out.copy_to_host().tolist() == [3 * n if n < 16 else 7 for n in range(32)]
+        return [out.copy_to_host()]
+
+    assert_same_under_both(tmp_path, run)
