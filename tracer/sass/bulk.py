@@ -5,6 +5,7 @@ the word that initializes one, and the state that an arrival returns, are transl
 of the uniform datapath run once for a warp: here for its first active lane.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from ..simt.access.cluster import START
@@ -292,11 +293,12 @@ def store_async(lifter: Lifter) -> None:
     kind = lifter.one({"U32": "u32", "S32": "s32", "64": "u64"}, "") if reduces else "b32"
     kind = kind or ("b32" if operation in (".and", ".or", ".xor") else "u32")
     place, value = lifter.require(2)
-    inner = place.text.strip("[]").removesuffix(".64")
-    if not inner.startswith("R") or not inner[1:].isdigit() or value.kind != "R" or value.suffix:
+    pair = re.fullmatch(r"\[R(\d+)(?:\.64)?(?:\+(0x[0-9a-f]+))?\]", place.text)
+    if pair is None or value.kind != "R" or value.suffix:
         raise lifter.refuse("cutrace does not know this form")
-    number = int(inner[1:])
-    to, barrier = (_shared(lifter, f"%R{number + n}") for n in (0, 1))
+    number, target = int(pair[1]), lifter.new()  # the offset is that of the place alone
+    lifter.emit("add.u32", target, f"%R{number}", str(int(pair[2] or "0", 16)))
+    to, barrier = _shared(lifter, target), _shared(lifter, f"%R{number + 1}")
     if kind == "u64":
         words = lifter.wide(value)
     else:

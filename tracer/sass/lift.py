@@ -77,8 +77,11 @@ _RECIPROCALS = {
 _BY_SIZE = range(0x2A0, 0x2D0)
 """Places since 10.0 that depend on SR_CgaSize, which is 0 here."""
 
-_PARAMETER_BASE = {0: 0x40, _SINCE_RESERVED: 0x198, _BLACKWELL: 0x348}
-"""Where the generic address of constant bank 0 lies; since 9.0 that of the parameters there."""
+_BANK_0_BASE = {0: 0x40, _SINCE_RESERVED: 0xC0, _BLACKWELL: -8}
+"""Where the generic address of constant bank 0 lies; nobody has asked for it on 10.0 yet."""
+
+_PARAMETER_BASE = {_SINCE_RESERVED: 0x198, _BLACKWELL: 0x348}
+"""Where that of the parameters there lies."""
 
 _BANK_3_BASE = {0: 0x48, _SINCE_RESERVED: 0xD0}
 """Where the generic address of constant bank 3 lies."""
@@ -491,12 +494,14 @@ class Lifter:
 
     def _generic_base(self, offset: int, size: int) -> str:
         """Return a word or two of the generic address of a bank, or ""."""
-        banks = (self._since(_PARAMETER_BASE, -8), self._since(_BANK_3_BASE, -8))
-        bank = next((n for n, place in enumerate(banks) if place <= offset < place + 8), None)
-        if bank is None or (bank == 1 and len(self.code.variables) != 1) or not self._parameters:
+        tables = {"parameters": _PARAMETER_BASE, "0": _BANK_0_BASE, "3": _BANK_3_BASE}
+        places = {bank: self._since(table, -8) for bank, table in tables.items()}
+        bank = next((b for b, place in places.items() if place <= offset < place + 8), "")
+        is_single = bank != "3" or len(self.code.variables) == 1
+        if not bank or not is_single or not self._parameters:
             return ""
         base = self.new("d")
-        if bank:
+        if bank == "3":
             variable = self.code.variables[0]
             self.emit("mov.u64", base, variable.name)
             self.emit("cvta.const.u64", base, base)
@@ -505,9 +510,7 @@ class Lifter:
             place, first = max(self._parameters, key=lambda each: each[1].align)
             self.emit("mov.u64", base, first.name)
             self.emit("cvta.param.u64", base, base)
-            behind = -place
-            if self.code.capability < _SINCE_RESERVED:
-                behind -= self.code.parameters
+            behind = -place - (self.code.parameters if bank == "0" else 0)
         self.emit("add.s64", base, base, str(behind))
         if size == 8:
             return base

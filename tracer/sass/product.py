@@ -185,8 +185,29 @@ def group_order(lifter: Lifter) -> None:
         lifter.emit("wgmma.fence.sync.aligned", guarded=True)
     elif lifter.has("DEPBAR") and lifter.has("LE"):
         lifter.emit("wgmma.wait_group.sync.aligned", str(lifter.operands[-1].number), guarded=True)
+    elif lifter.has("WAIT"):
+        lifter.require(0)
+        _meet_group(lifter)
     else:
         raise lifter.refuse("cutrace does not know this form")
+
+
+_GROUP_BARRIERS = 8
+"""The first of the block's barriers that stand for those of its warpgroups, one each."""
+
+
+def _meet_group(lifter: Lifter) -> None:
+    """Make the four warps of a group wait for one another: for what each has done before ARRIVE."""
+    rows, places, number = lifter.new(), lifter.new(), lifter.new()
+    x, y, z, width, height = (lifter.new() for _ in range(5))
+    for to, name in ((x, "tid.x"), (y, "tid.y"), (z, "tid.z"), (width, "ntid.x"),
+                     (height, "ntid.y")):  # fmt: skip
+        lifter.emit("mov.u32", to, f"%{name}")
+    lifter.emit("mad.lo.u32", rows, z, height, y)
+    lifter.emit("mad.lo.u32", places, rows, width, x)
+    lifter.emit("shr.u32", number, places, "7")
+    lifter.emit("add.u32", number, number, str(_GROUP_BARRIERS))
+    lifter.emit("bar.sync", number, "128", guarded=True)
 
 
 HANDLERS: Mapping[str, Handler] = {

@@ -16,7 +16,10 @@ import cutrace
 from cutrace.analyzer.summary_text import time_line
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.tracer.front.toolkit import find_file
+from cutrace.tracer.ptx.kernel import Variable
+from cutrace.tracer.sass import access, arithmetic, bulk, product
 from cutrace.tracer.sass.cubin import Code, Instruction
+from cutrace.tracer.sass.lift import Lifter
 from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.session.source.record import record
 
@@ -548,3 +551,29 @@ def test_another_schema_of_the_disassembler_is_refused_with_what_to_install() ->
         pytest.raises(CutraceError, match=r"version 14 of its JSON, expected 13: python -m pip"),
     ):
         gpu.load_ptx(f"// schema\n{PTX}").get_function("k")
+
+
+def lifted(line: str) -> str:
+    """The operations of one instruction of 9.0, in a kernel with a parameter."""
+    code = Code("k", 90, tuple(instructions([line, "EXIT"])), 0x210, 0, 0, {}, (), {}, {}, {})
+    handlers = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS, **bulk.HANDLERS}
+    parameter = Variable("p1", "param", "u64", 8, 8)
+    return Lifter(code, [parameter]).lift(handlers).text
+
+
+def test_the_address_of_bank_0_is_before_that_of_its_parameters() -> None:
+    # parameters begin at 0x210, which is 528
+    assert re.search(r"add.s64 (\S+), \S+ -528;", lifted("ULDC.64 UR4, c[0x0][0xc0]"))
+    assert re.search(r"add.s64 (\S+), \S+ 0;", lifted("ULDC.64 UR4, c[0x0][0x198]"))
+
+
+def test_warps_of_a_group_wait_for_one_another_at_a_barrier_of_their_own() -> None:
+    text = lifted("WARPGROUP.WAIT")
+    assert re.search(r"shr.u32 (%\w+), \S+ 7;\nadd.u32 \1, \S+ 8;\nbar.sync \1, 128;", text)
+
+
+def test_the_offset_of_an_asynchronous_store_is_not_that_of_its_barrier() -> None:
+    text = lifted("STAS [R8.64+0x10], R3")
+    place = re.search(r"add.u32 (\S+), %R8, 16;", text)
+    assert place
+    assert re.search(rf"st.async.*\[{re.escape(place[1])}\+.*%R3, \[%R9\+", text)
