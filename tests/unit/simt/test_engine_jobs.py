@@ -17,7 +17,7 @@ from cutrace.base.cores import cores
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.base.interrupt import interrupt
 from cutrace.tracer.simt import parallel, run
-from cutrace.tracer.simt.kernel.moves import REDUCTION
+from cutrace.tracer.simt.kernel.launch import REDUCTION
 from cutrace.tracer.simt.rows.exchange import ExchangeMarks
 
 GRID, BLOCK = 96, 64

@@ -16,6 +16,10 @@ from ....base.dataclass import dataclass
 from ..ops.lanes import LANES
 from .run_options import DEFAULTS, RunOptions
 
+REDUCTION = 1 << 16
+"""Added to the bytes of an update whose order does not matter: several waves may update a word that
+they neither load nor store."""
+
 
 def _fits(registers: int, shared: int, threads: int) -> int:
     """Return the resident blocks per SM of capability 9.0 (CUDA C++ Programming Guide, "Compute

@@ -25,6 +25,7 @@ from ...ptx.kernel import (
 )
 from ...ptx.opcodes import MEMORY, destinations, sources
 from ..ops.update import OPERATIONS, fetch_operation
+from .launch import REDUCTION
 
 _ON_CHIP = frozenset({"shared", "shared::cta", "local", "param", "const"})
 _WITHIN_BLOCK = frozenset({"ldmatrix", "stmatrix"})
@@ -32,10 +33,6 @@ _BEYOND_BLOCK = frozenset({"clusterlaunchcontrol", "tensormap", "tcgen05", "wgmm
 """Opcodes besides MEMORY that may reach global memory, or other blocks."""
 _FAULTS = "__assertfail"
 _WIDEST = 16
-
-REDUCTION = 1 << 16
-"""Added to the bytes of an update whose order does not matter: several waves may update a word that
-they neither load nor store."""
 
 
 @lru_cache(maxsize=KERNELS)

@@ -19,7 +19,7 @@ from ....jit.loop_codegen import compile_routines
 from ....jit.structure import I32, I64, U8, U32, Struct
 from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
-from ..kernel.moves import REDUCTION
+from ..kernel.launch import REDUCTION
 
 GLOBAL = int(Space.GLOBAL)
 CHUNK = 64
