@@ -151,11 +151,11 @@ def choose_carveout(
     measured (tests/validate/carveouts_preferred.csv): that share of the maximum, or as many whole
     blocks as it would hold, with their reserved bytes, if that is more. By default the driver of
     devices with `carveout_roomy` takes the smallest size that holds the blocks that fit by threads,
-    registers and shared memory; or twice as many, up to `carveout_roomy` bytes and up to as many
-    blocks as an SM may hold, less one for each warp of a block. Without shared memory it takes the
-    reserved bytes of 32 blocks, halved for each 256 threads of a block beyond the first. If
-    barriers limit an SM to fewer blocks, that is the number that it may hold. Other devices take
-    the maximum.
+    registers and shared memory; or, of two or more, twice as many, up to `carveout_roomy` bytes and
+    up to as many blocks as an SM may hold, less one for each warp of a block. Without shared memory
+    it takes the reserved bytes of 32 blocks, halved for each 256 threads of a block beyond the
+    first. If barriers limit an SM to fewer blocks, that is the number that it may hold. Other
+    devices take the maximum.
     """
     sizes, block_bytes = limits.shared_carveouts, _allocated_shared(limits, need)
     if not limits.carveout_roomy:
@@ -176,7 +176,8 @@ def choose_carveout(
         target = limits.shared_reserved * min(32, block_slots) >> max(0, need.threads // 256 - 1)
         target = max(target, _preferred(limits, prefers)) if prefers else target
     else:
-        capacity = max(most, min(2 * most, block_slots - need.warps)) * block_bytes
+        roomy = most if most == 1 else min(2 * most, block_slots - need.warps)
+        capacity = max(most, roomy) * block_bytes
         fitting = min(most, limits.shared_per_sm // block_bytes) * block_bytes
         target = max(fitting, min(capacity, limits.carveout_roomy))
     return next((size for size in sizes if size >= target), sizes[-1])

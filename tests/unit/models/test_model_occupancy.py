@@ -60,7 +60,7 @@ def test_as_much_is_set_apart_for_shared_memory_as_the_driver_of_an_h200_does() 
     limits = load_device("h200").limits
     with CARVEOUTS.open(newline="") as file:
         rows = [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
-    assert len(rows) == 780
+    assert len(rows) == 785
     assert len({row["carveout"] for row in rows}) == len(limits.shared_carveouts) - 1  # never 0
     needs = [Need(row["threads"], row["registers"], row["shared"]) for row in rows]
     chosen = [choose_carveout(limits, need) for need in needs]
