@@ -24,7 +24,7 @@ from ...base.interrupt import check_interrupt
 from .access.reach import REFUSE
 from .kernel.launch import NullSink, Sink
 from .rows.exchange import ExchangeMarks
-from .rows.pattern import NONE, PatternTable
+from .rows.pattern import PatternTable
 from .tier import LaunchTier
 from .warp.instruction_set import InstructionSet
 from .wave import Wave, WavePools, pools_of
@@ -68,7 +68,6 @@ class RowLog:
         first = self._numbers.put(table, **columns)
         if table == "patterns":
             self._add_patterns(columns["active"], columns["offsets"])
-            return first
         if table == "accesses":
             self._marks.add(self.active, self.offsets.reshape(-1), **columns)
         self.puts.append((table, columns, first))
@@ -86,24 +85,34 @@ class RowLog:
 
     def write(self, patterns: PatternTable, sink: Sink) -> None:
         """Write the rows, with the numbers that patterns and paths have in the whole launch."""
-        numbers = np.full(self.patterns, NONE, np.uint32)
-        epoch, first_path = patterns.epoch, 0
+        # New patterns come in order of first use, before the rows that use them: each gets its name
+        # once. After the launch has forgotten its patterns, the rows give the order again.
+        names = np.empty(self.patterns, np.uint32)
+        epoch, is_named, first_path = patterns.epoch, True, 0
         for table, columns, first in self.puts:
+            if table == "patterns":
+                is_named = epoch == patterns.epoch
+                if is_named:
+                    numbers = patterns.store.find(**columns).astype(np.uint32)
+                    names[first : first + len(numbers)] = patterns.write(numbers, sink)
+                continue
             if table == "accesses":
-                if epoch != patterns.epoch:
-                    epoch = patterns.epoch
-                    numbers.fill(NONE)
                 own = columns["pattern"]
-                found = numbers[own]
-                if len(new := np.unique(own[found == NONE])):
-                    numbers[new] = patterns.store.find(self.active[new], self.offsets[new])
-                    found = numbers[own]
-                columns["pattern"] = patterns.write(found, sink)
+                columns["pattern"] = names[own] if is_named else self._name(own, patterns, sink)
+                is_named = epoch == patterns.epoch
             elif table == "control":
                 columns["path"] += np.uint32(first_path)
             begin = sink.put(table, **columns)
             if table == "paths":
                 first_path = begin - first
+
+    def _name(
+        self, own: NDArray[np.uint32], patterns: PatternTable, sink: Sink
+    ) -> NDArray[np.uint32]:
+        """Return the names of rows' patterns; name those that the launch does not know."""
+        used, places = np.unique(own, return_inverse=True)
+        numbers = patterns.store.find(self.active[used], self.offsets[used])
+        return patterns.write(numbers.astype(np.uint32)[places], sink)
 
 
 @dataclass(frozen=True, slots=True)

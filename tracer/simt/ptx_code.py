@@ -12,12 +12,12 @@ from ..ptx.kernel import KERNELS, Kernel, KernelKey
 from .decode.address import place_parameters
 from .decode.control_flow import control_flow
 from .decode.load_module import LoadedModule
+from .decode.moves import moves_of
 from .decode.ptx_program import PtxProgram
 from .decode.special_register import reads_place, special_registers
 from .interp.decode import decode
 from .kernel.launch import Launch
 from .kernel.layout import recursive_functions
-from .kernel.moves import moves_of
 from .kernel.spin_loop import has_loops
 from .memory.memory import Memory
 from .ops.lanes import Array

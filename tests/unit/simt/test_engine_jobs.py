@@ -195,6 +195,18 @@ def test_rows_beyond_the_limit_are_made_in_order(
     assert not written.all_free
 
 
+@pytest.mark.parametrize("epoch", [40, 200])
+def test_patterns_that_a_launch_forgets_get_the_same_names(
+    tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch, epoch: int
+) -> None:
+    monkeypatch.setattr("cutrace.tracer.simt.rows.pattern.EPOCH", epoch)
+    monkeypatch.setattr("cutrace.tracer.simt.rows.access_rows.ROWS", 8)
+    body = "int s = 0; for (int j = 0; j < 6; ++j) s += b[(i * (i % 7 + j)) % n]; a[i] = s;"
+    values = np.arange(N, dtype=np.int32)
+    assert_same_for_all_jobs(tmp_path, f"{HEAD}{body}}}", np.zeros(N, np.int32), values)
+    assert written.all_free
+
+
 def test_an_interrupt_ends_all_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

@@ -21,7 +21,7 @@ from ..access.lane_move import TYPES, load_text, store_text, update_text
 from ..access.reach import touch
 from ..decode.address import elements
 from ..decode.decoder import immediate
-from ..kernel.moves import reduction_of
+from ..decode.moves import reduction_of
 from ..memory.memory import GLOBAL_BASE
 from ..ops.update import OPERATIONS, update
 from .emit_lane import Refuse
