@@ -24,8 +24,8 @@ from ...ptx.kernel import (
     key_of,
 )
 from ...ptx.opcodes import MEMORY, destinations, sources
+from ..kernel.launch import REDUCTION
 from ..ops.update import OPERATIONS, fetch_operation
-from .launch import REDUCTION
 
 _ON_CHIP = frozenset({"shared", "shared::cta", "local", "param", "const"})
 _WITHIN_BLOCK = frozenset({"ldmatrix", "stmatrix"})
