@@ -142,7 +142,7 @@ class Code:
             self._announced.add((file, cubin.capability))
             print(
                 f"cutrace: kernels of {file or 'a module from memory'} run as machine code of "
-                f"sm_{cubin.capability}: it has no PTX",
+                f"sm_{cubin.capability}: it has no PTX for {capability // 10}.{capability % 10}",
                 file=sys.stderr,
             )
         frame = write_frame(cubin)
@@ -429,9 +429,10 @@ def _retargeted(image: Sequence[Entry], capability: int) -> str:
     """Return the PTX that stands for machine code of this device, with its target; else "".
 
     NVIDIA's libraries have machine code for each device and PTX for the newest alone, both compiled
-    from one source.
+    from one source. It may ask which device it is compiled for: machine code is better, where
+    NVIDIA's disassembler is there to read it.
     """
-    if not any(_is_code_of(entry, capability) for entry in image):
+    if has_disassembler() or not any(_is_code_of(entry, capability) for entry in image):
         return ""
     portable = [each for each in image if each.kind == PTX and _target_of(each)[1] != "a"]
     if not portable:

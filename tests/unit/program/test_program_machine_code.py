@@ -4,12 +4,20 @@ import re
 import runpy
 import subprocess
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from program_run import HEAD, Done, cutrace
 
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
+from cutrace.tracer.program.code import (
+    MACHINE_CODE,
+    PTX,
+    Entry,
+    MachineCodeError,
+    choose_ptx,
+)
 from cutrace.tracer.program.run import STARTUP
 from cutrace.tracer.sass.cubin import Cubin
 from cutrace.tracer.sass.frame import write_frame
@@ -70,14 +78,26 @@ def test_a_program_without_ptx_runs_as_machine_code(tmp_path: Path, packed: str)
 
 
 @pytest.mark.parametrize("newer", ["120", "120f"])
-def test_ptx_of_a_newer_device_stands_for_machine_code_of_this_one(
+def test_machine_code_of_the_device_runs_where_ptx_is_of_a_newer_one(
     tmp_path: Path, newer: str
 ) -> None:
     codes = ("arch=compute_90,code=sm_90", f"arch=compute_{newer},code=compute_{newer}")
     build(tmp_path, "-gencode", codes[0], "-gencode", codes[1], "-o", "app")
     done = record_it(tmp_path)
     assert done.out.splitlines()[1:] == ["cudaSuccess", "127"], done.err
-    assert len(done.trace.launches) == 1
+    assert [each.launch.code for each in done.trace.launches] == ["sm_90"]
+
+
+def test_ptx_of_a_newer_device_stands_for_machine_code_that_nobody_can_read() -> None:
+    text = b".version 8.8\n.target sm_120\n.address_size 64\n"
+    image = [Entry(MACHINE_CODE, 90, b""), Entry(PTX, 120, text)]
+    with patch("cutrace.tracer.program.code.has_disassembler", lambda: False):
+        assert ".target sm_90" in choose_ptx([image], 90)[0]
+        with pytest.raises(CutraceError, match=r"the code for sm_120 \(12\.0 and newer\)"):
+            choose_ptx([image], 80)
+    with pytest.raises(MachineCodeError) as refusal:
+        choose_ptx([image], 90)
+    assert refusal.value.cubins == [b""]
 
 
 def test_ptx_of_a_newer_device_alone_stays_foreign(tmp_path: Path) -> None:
