@@ -97,6 +97,7 @@ def _generic(lifter: Lifter, base: str, offset: int) -> str:
 def _order(lifter: Lifter, store: bool = False) -> str:
     """Return the memory order of a load or a store."""
     if lifter.has("CONSTANT"):
+        lifter.take(*_SCOPES)
         return ".nc"
     strong = lifter.has("STRONG")
     scope = lifter.take(*_SCOPES)

@@ -105,11 +105,16 @@ def _with_rows(
         owner = lifted.lines.get(each.ptx_line - first, owners[-1] if owners else None)
         if owner is None:
             raise CutraceError(f"kernel `{like.name}`: an operation belongs to no instruction")
-        if not owners or owners[-1].address < owner.address:
-            owners.append(owner)
-        rows.append(len(owners) - 1)
+        if each.opcode == "trap" and not owner.opcode.startswith("BPT"):
+            rows.append(len(owners))  # of a switch, behind the code: a row of its own
+        else:
+            if not owners or owners[-1].address < owner.address:
+                owners.append(owner)
+            rows.append(len(owners) - 1)
         text = f"/*{owner.address:04x}*/ {owner.text}{_callee(each)}"
         instructions.append(replace(each, text=text, location=places.get(owner.address)))
+    if rows[-1] == len(owners):
+        owners.append(Instruction(owners[-1].address + BYTES, "BPT.TRAP", ("0x1",), "", 1))
     (span,) = linked.functions
     layout = shared_layout(like)
     shared = tuple(replace(v, space="shared") for v in layout.variables.values())
@@ -146,7 +151,9 @@ def _schedule(code: Code, owners: Sequence[Instruction]) -> str:
 
 def _table(machine: MachineKernel) -> pa.Table:
     kernel = machine.kernel
-    last = {row: pc for pc, row in enumerate(kernel.rows)}
+    traps = {pc for pc, each in enumerate(kernel.instructions) if each.opcode == "trap"}
+    last = {row: pc for pc, row in reversed([*enumerate(kernel.rows)])}  # of a trap the first
+    last |= {row: pc for pc, row in enumerate(kernel.rows) if pc not in traps}
     block_of = {pc: b.number for b in kernel.blocks for pc in range(b.first, b.last)}
     operations = instruction_table(kernel).to_pylist()
     touching = dict[int, int]()

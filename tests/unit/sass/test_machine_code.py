@@ -22,6 +22,7 @@ from cutrace.tracer.sass.cubin import Code, Instruction
 from cutrace.tracer.sass.lift import Lifter
 from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.session.source.record import record
+from cutrace.traces.verify import verify
 
 ROOT = Path(__file__).parents[3]
 GALLERY = ROOT / "traces" / "gallery"
@@ -235,7 +236,7 @@ def test_what_is_not_known_is_refused_by_kernel_address_and_text(line: str, why:
 
 @needs_disassembler
 @pytest.mark.parametrize("engine", ["array", "compiled"])
-def test_a_function_calls_itself_as_deep_as_each_lane_needs(engine: str) -> None:
+def test_a_function_calls_itself_as_deep_as_each_lane_needs(engine: str, tmp_path: Path) -> None:
     depth = """.version 8.0
 .target sm_80
 .address_size 64
@@ -254,10 +255,14 @@ mul.wide.u32 %w, %r1, 4; add.u64 %o, %o, %w;
 ld.param.b32 %r2, [b]; }
 st.global.u32 [%o], %r2; ret; }
 """
-    with cutrace.Session(code="sm_80", engine=engine) as gpu:
+    with cutrace.Session(tmp_path / "t.cutrace", code="sm_80", engine=engine) as gpu:
         out = gpu.device_array(32, np.uint32)
         gpu.load_ptx(depth).get_function("k")[1, 32](out, np.uint32(0))
         assert out.copy_to_host().tolist() == [n * (n + 1) // 2 for n in range(32)]
+    trace = cutrace.read_trace(tmp_path / "t.cutrace")
+    assert verify(trace) == []
+    times = cutrace.analyze(trace, "a100", jobs=1).launches[0].table("opcode")
+    assert dict(times.select("opcode", "instructions").rows())["RET"] == 32  # a level each
 
 
 def test_another_code_is_refused() -> None:
