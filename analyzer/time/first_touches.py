@@ -47,8 +47,8 @@ class Touches:
 
     `longest` is the same share for the longest warps alone, where they have more than twice the
     rows of others. `refetched` is the share of rows with a lane that goes to a new sector.
-    `passes` are the cycles that L1 needs per row. Rows of pcs in `any_order` change their pattern
-    each time.
+    `passes` are the cycles that L1 needs per row, `apart` the lines per sector: 1 if each sector
+    lies in a line of its own. Rows of pcs in `any_order` change their pattern each time.
     """
 
     firsts: Mapping[int, float] = field(default_factory=dict)
@@ -56,6 +56,7 @@ class Touches:
     passes: Mapping[int, float] = field(default_factory=dict)
     any_order: frozenset[int] = frozenset()
     refetched: Mapping[int, float] = field(default_factory=dict)
+    apart: Mapping[int, float] = field(default_factory=dict)
 
 
 def first_touches(trace: LaunchTrace, block_ids: Ints, longest: Ints) -> Touches:
@@ -73,8 +74,9 @@ def first_touches(trace: LaunchTrace, block_ids: Ints, longest: Ints) -> Touches
     kinds = np.bincount(sorted_unique((some[:, 0] << PATTERNS) + some[:, 3]) >> PATTERNS)
     times = np.bincount(some[:, 0])
     any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
-    passes, fresh_shares = _passes(trace, some), _refetched(trace, every)
-    return Touches(firsts, of_longest, passes, frozenset(any_order.tolist()), fresh_shares)
+    (passes, apart), fresh_shares = _passes(trace, some), _refetched(trace, every)
+    in_any_order = frozenset(any_order.tolist())
+    return Touches(firsts, of_longest, passes, in_any_order, fresh_shares, apart)
 
 
 def _rows(trace: LaunchTrace, block_ids: Ints) -> Ints:
@@ -166,8 +168,10 @@ def _refetched(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
     return {pc: float(new[pc] / times[pc]) for pc in np.flatnonzero(times).tolist()}
 
 
-def _passes(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
-    """Return the mean L1 cycles per pc for rows of (pc, warp, base, pattern)."""
+def _passes(trace: LaunchTrace, rows: Ints) -> tuple[Mapping[int, float], Mapping[int, float]]:
+    """Return the mean L1 cycles per pc for rows of (pc, warp, base, pattern), and the lines per
+    sector.
+    """
     masks, offsets = trace.pattern_store().take(rows[:, 3])
     addresses, active = rows[:, 2, None] + offsets, unpack_masks(masks)
     words = sort_distinct(addresses >> WORD, active)
@@ -180,4 +184,7 @@ def _passes(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:
     cycles = np.maximum(most, lines / LINES)
     times = np.bincount(rows[:, 0])
     sums = np.bincount(rows[:, 0], cycles)
-    return {pc: float(sums[pc] / times[pc]) for pc in np.flatnonzero(times).tolist()}
+    sectors = np.bincount(rows[:, 0], count_distinct(addresses >> SECTOR, active))
+    apart = np.bincount(rows[:, 0], lines) / np.maximum(sectors, 1)
+    pcs = np.flatnonzero(times).tolist()
+    return {pc: float(sums[pc] / times[pc]) for pc in pcs}, {pc: float(apart[pc]) for pc in pcs}

@@ -371,20 +371,29 @@ def is_scattered(counted: Counts, space: str) -> bool:
 
 
 def _l2_ns(work: Work, measured: Measured) -> float:
-    """Return the L2 time: lines, sectors in any order, and partly stored sectors.
+    """Return the L2 time: lines, sectors in any order, sectors of many lines, and partly stored
+    ones.
 
-    A sector costs the more the fewer of its bytes a request stores, down to a word (`scatter_turn`,
-    measured). On an H100 `coarse<3>` of tests/validate/variants stored a word of each sector in
-    11.9 ps, `smoothed<2>` two words in 5.9 ps, near the rate of whole sectors.
+    A request costs the more the more lines it has: a load of a word of each of 32 lines takes as
+    long as one in any order.
+
+    A sector of a whole line costs the more the fewer of its bytes a request stores, down to a word
+    (`scatter_turn`, measured). On an H100 `coarse<3>` of tests/validate/variants stored a word of
+    each sector in 11.9 ps, `smoothed<2>` two words in 5.9 ps, near the rate of whole sectors. One
+    that is alone in its line costs more (`scatter`, measured): a transpose stored a word of each
+    line in 17 ps, and on a TITAN V two words in the same time as one.
     """
     lines, gathered, scattered, ns = 0, 0, 0, 0.0
     whole = SECTOR / measured.l2_gb_per_s()
+    together, alone = measured.sector_ns("scatter_turn"), measured.sector_ns("scatter")
     for pc, counted in work.sums.items():
-        mixed = pc in work.touches.any_order
+        mixed, apart = pc in work.touches.any_order, work.touches.apart.get(pc)
         for space in (*LOADS, "texture_load", "const_load", "bulk_load"):
             sectors = _of(counted, f"{space}_l2_reads")
             if mixed and is_scattered(counted, space):
                 gathered += sectors
+            elif is_scattered(counted, space):
+                ns += sectors * _by_lines(whole, measured.sector_ns("gather"), apart)
             else:
                 lines += sectors
         for space in STORES:
@@ -396,10 +405,21 @@ def _l2_ns(work: Work, measured: Measured) -> float:
                 scattered += sectors
             else:
                 share = min(1.0, WORD * parts / stored) if stored else 1.0
-                ns += sectors * max(whole, share * measured.sector_ns("scatter_turn"))
+                ns += sectors * max(whole, _by_lines(share * together, alone, apart))
         lines += sum(_of(counted, f"{space}_l2_writes") for space in BULK_STORES)
     ns += (lines + work.spilled_sectors) * whole
     return ns + gathered * measured.sector_ns("gather") + scattered * measured.sector_ns("scatter")
+
+
+def _by_lines(together: float, alone: float, apart: float | None) -> float:
+    """Return the time of a sector by the lines per sector of its request.
+
+    `together` is that of a sector of a whole line, `alone` that of the only sector of its line.
+
+    >>> [_by_lines(4.0, 7.0, apart) for apart in (None, 0.25, 0.5, 1.0)]
+    [4.0, 4.0, 5.0, 7.0]
+    """
+    return together + (alone - together) * (4 * (apart or 0.25) - 1) / 3
 
 
 def _dram_ns(work: Work, measured: Measured) -> float:

@@ -1,4 +1,4 @@
-"""Write docs/time.md from what compare_times.py kept (tests/validate/time/*.csv).
+"""Write docs/time.md and docs/time.csv from what compare_times.py kept (tests/validate/time/*.csv).
 
 Its sentences are in templates/time.md.
 
@@ -9,7 +9,7 @@ import csv
 import sys
 import tomllib
 from collections.abc import Callable, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -95,11 +95,6 @@ def ordered(rows: Sequence[Row]) -> tuple[int, int]:
     return right, every
 
 
-TESTS: tuple[tuple[str, str, Callable[[Row], bool]], ...] = (
-    ("bound", "99 %", lambda r: float(r["bound"]) <= float(r["measured"])),
-    ("within 25 %", "67 %", lambda r: 0.75 <= ratio(r) <= 1.25),
-    ("within 2 x", "95 %", lambda r: 0.5 <= ratio(r) <= 2),
-)
 LONG: tuple[tuple[str, Callable[[Row], bool], Callable[[Row], bool]], ...] = (
     ("busiest", lambda _: True, agrees),
     ("where busy", lambda r: highest_share(r) >= 10, agrees),
@@ -107,43 +102,115 @@ LONG: tuple[tuple[str, Callable[[Row], bool], Callable[[Row], bool]], ...] = (
     ("limit", lambda _: True, agrees_by_rule),
 )
 """What is asked of launches above 20 us, of which of them."""
-SETS: tuple[tuple[str, str, str], ...] = (
-    *(("H200", "h200", name) for name in ("", "ours", "programs", "others", "fresh kernels")),
-    *(("H100", "h100", name) for name in ("", "ours", "others", "fresh kernels")),
-    ("H200, unseen", "h200_unseen", ""),
-    ("H100, unseen", "h100_unseen", ""),
-    ("H100, third draw", "h100_third_draw", ""),
-    ("H200, fourth draw", "h200_fourth_draw", ""),
+CHOSEN, ONCE = "rules were chosen", "compared once"
+SETS: tuple[tuple[str, str, str, str], ...] = (
+    *(("H200", "h200", name, CHOSEN) for name in ("ours", "programs", "others", "fresh kernels")),
+    *(("H100", "h100", name, CHOSEN) for name in ("ours", "others", "fresh kernels")),
+    ("H200", "h200_unseen", "unseen", ONCE),
+    ("H100", "h100_unseen", "unseen", ONCE),
+    ("H100", "h100_third_draw", "third draw", ONCE),
+    ("H200", "h200_fourth_draw", "fourth draw", ONCE),
+    ("H100", "h100_fifth_draw", "fifth draw", ONCE),
 )
-"""The rows of the table of figures: device, table, and the set of the table's launches."""
+"""Device, table, set, and what the set's launches were used for."""
+BOOST, BASE = 1410, 765
+"""The clocks of an A100 PCIe, MHz: NVIDIA's data sheet."""
+ENOUGH = 10_000
+"""Nanoseconds from which a launch counts on the page."""
+FIRST_LOOK = dict.fromkeys(("titanv", "rtx4070", "rtx2080ti"), CHOSEN)
+"""Devices whose published times were looked at before rules were chosen."""
 
 
-def figures() -> str:
-    """The table of shares, with their targets."""
-    names = ("set", "launches", "kernels", *(name for name, *_ in TESTS), "order")
-    lines = [_line((*names, *(name for name, *_ in LONG)))]
-    lines.append("|---" + "|---:" * (len(names) + len(LONG) - 1) + "|")
-    targets = (*(target for _, target, _ in TESTS), "90 %", *["85 %"] * len(LONG))
-    lines.append(_line(("*target*", "300", "100", *targets)))
-    for device, name, part in SETS:
-        rows = [row for row in read(name) if part in ("", row["set"])]
-        lines.append(_line((f"{device}, *{part}*" if part else f"**{device}**", *_cells(rows))))
-        if not part:
-            long = [row for row in rows if float(row["measured"]) >= 10000]
-            lines.append(_line((f"{device}, 10 us and more", *_cells(long))))
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """Spearman's correlation of two lists without ties.
+
+    >>> rank_correlation([1, 2, 3], [10, 30, 20])
+    0.5
+    """
+    places = [{value: place for place, value in enumerate(sorted(each))} for each in (one, other)]
+    pairs = zip(one, other, strict=True)
+    apart = sum((places[0][a] - places[1][b]) ** 2 for a, b in pairs)
+    return 1 - 6 * apart / (len(one) * (len(one) ** 2 - 1)) if len(one) > 1 else 1.0
+
+
+def closeness(measured: Sequence[float], estimated: Sequence[float]) -> Sequence[str]:
+    """How close estimates are: their number, mean error, nine of ten, correlation, and shares."""
+    found = [e / m for m, e in zip(measured, estimated, strict=True)]
+    errors = sorted(abs(each - 1) for each in found)
+    worst_of_nine = errors[int(0.9 * (len(errors) - 1))]
+    near, twice = (sum(low <= x <= high for x in found) for low, high in ((0.75, 1.25), (0.5, 2)))
+    return (
+        *(str(len(found)), _percent(sum(errors) / len(errors)), _percent(worst_of_nine)),
+        f"{rank_correlation(measured, estimated):.2f}",
+        *(_percent(near / len(found)), _percent(twice / len(found))),
+    )
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def rows_of(table: str, part: str) -> list[Row]:
+    """The launches of a set."""
+    rows = read(table)
+    return [row for row in rows if row["set"] == part] or rows
+
+
+def accuracy() -> str:
+    """A row per device and set of launches of 10 us and longer."""
+    lines = []
+    for device, table, part, used in SETS:
+        rows = [row for row in rows_of(table, part) if float(row["measured"]) >= ENOUGH]
+        if rows:
+            lines.append(_line((device, f"*{part}*", *closeness(*_times(rows)), used)))
+    with (KEPT / "published.csv").open(newline="") as file:
+        published = list(csv.DictReader(file))
+    for device, source in dict.fromkeys((row["device"], row["source"]) for row in published):
+        rows = [row for row in published if (row["device"], row["source"]) == (device, source)]
+        times = _columns(rows, "measured_us", "estimated_us")
+        used = FIRST_LOOK.get(device, ONCE)
+        lines.append(_line((f"`{device}`", source, *closeness(*times), used)))
     return "\n".join(lines) + "\n"
 
 
-def _cells(rows: Sequence[Row]) -> Sequence[str]:
-    """A row of the table of figures."""
+def _times(rows: Sequence[Row]) -> tuple[list[float], list[float]]:
+    return _columns(rows, "measured", "estimate")
+
+
+def _columns(rows: Sequence[Row], *names: str) -> tuple[list[float], list[float]]:
+    one, other = ([float(row[name]) for row in rows] for name in names)
+    return one, other
+
+
+DETAILS = (
+    *("device", "set", "least_us", "launches", "kernels", "mean error", "9 of 10 errors below"),
+    *("rank correlation", "within 25 %", "within 2 x", "bound holds", "order", "order of"),
+    *(f"{name}{of}" for name, *_ in LONG for of in ("", " of")),
+)
+
+
+def details() -> str:
+    """The long table of sets on 9.0, of all launches and of long ones, as CSV."""
+    lines = [",".join(DETAILS)]
+    for (device, table, part, _), least in product(SETS, (0, ENOUGH)):
+        rows = [row for row in rows_of(table, part) if float(row["measured"]) >= least]
+        if rows:
+            cells = device, part, str(least // 1000), *_details(rows)
+            lines.append(",".join(cells))
+    return "\n".join(lines) + "\n"
+
+
+def _details(rows: Sequence[Row]) -> Sequence[str]:
+    near = closeness(*_times(rows))
     kernels = {(row["program"], row["kernel"]) for row in rows}
     right, every = ordered(rows)
     long = [row for row in rows if float(row["measured"]) > 20000]
-    cells = [str(len(rows)), str(len(kernels)), *(share(rows, test) for *_, test in TESTS)]
-    cells.append(f"{100 * right / every:.0f} % of {every}" if every else "")
+    cells = [near[0], str(len(kernels)), *near[1:]]
+    cells += [share(rows, lambda r: float(r["bound"]) <= float(r["measured"]))]
+    cells += [_percent(right / every) if every else "", str(every)]
     for _, which, rule in LONG:
         asked = [row for row in long if which(row)]
-        cells.append(f"{share(asked, rule)} of {len(asked)}" if asked else "")
+        cells += [share(asked, rule), str(len(asked))]
     return cells
 
 
@@ -157,7 +224,7 @@ def worst() -> str:
         "| table | program | kernel | measured, us | estimate | ratio | takes longest | bound |",
         "|---|---|---|---:|---:|---:|---|---:|",
     ]
-    tables = dict.fromkeys(table for _, table, _ in SETS)
+    tables = dict.fromkeys(table for _, table, *_ in SETS)
     rows = [(table, row) for table in tables for row in read(table)]
     rows.sort(key=lambda each: -max(ratio(each[1]), 1 / ratio(each[1])))
     for table, row in rows[:WORST]:
@@ -165,25 +232,6 @@ def worst() -> str:
         place = f"`{table}` | {row['program']} | `{row['kernel']}`"
         last = f"{ratio(row):.2f} | {row['slowest']} | {times[2]}"
         lines.append(f"| {place} | {times[0]} | {times[1]} | {last} |")
-    return "\n".join(lines) + "\n"
-
-
-def others() -> str:
-    """A row per device and set of kernels that others timed."""
-    with (KEPT / "published.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    lines = []
-    for device, source in dict.fromkeys((row["device"], row["source"]) for row in rows):
-        mine = [row for row in rows if (row["device"], row["source"]) == (device, source)]
-        found = [float(row["estimated_us"]) / float(row["measured_us"]) for row in mine]
-        errors = sorted(abs(each - 1) for each in found)
-        near = [
-            f"{100 * sum(e <= most for e in errors) / len(errors):.0f} %" for most in (0.25, 0.5)
-        ]
-        mape = f"{100 * sum(errors) / len(errors):.0f} %"
-        p90 = f"{100 * errors[int(0.9 * (len(errors) - 1))]:.0f} %"
-        cells = (f"`{device}`", source, str(len(mine)), mape, p90, *near)
-        lines.append(_line(cells))
     return "\n".join(lines) + "\n"
 
 
@@ -204,12 +252,31 @@ def intervals() -> str:
 
 def page() -> str:
     """The document."""
-    every = [row for table in dict.fromkeys(table for _, table, _ in SETS) for row in read(table)]
+    every = [row for table in dict.fromkeys(table for _, table, *_ in SETS) for row in read(table)]
     below = sum(float(row["measured"]) < float(row["bound"]) for row in every)
-    tables = {"figures": figures(), "worst": worst(), "others": others(), "intervals": intervals()}
+    tables = {"accuracy": accuracy(), "worst": worst(), "intervals": intervals(), "fifth": fifth()}
     text = TEMPLATE.read_text(encoding="utf-8")
-    return filled(text.format(**tables, below=NUMBERS[below], all=f"{len(every):,}"))
+    return filled(
+        text.format(**tables, below=NUMBERS[below], all=f"{len(every):,}", clocks=clocks())
+    )
+
+
+def fifth() -> str:
+    """What the fifth draw is, if there is one."""
+    programs = len({row["program"] for row in read("h100_fifth_draw")})
+    on = "on 27 November 2026 (commit 50a4890e)"
+    return f"| *fifth draw* | {programs} programs of 9 collections, {on} |\n" if programs else ""
+
+
+def clocks() -> str:
+    """How many times of the A100 lie between the estimates at its two clocks."""
+    with (KEPT / "published.csv").open(newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["device"] == "a100-40gb"]
+    found = [float(row["measured_us"]) / float(row["estimated_us"]) for row in rows]
+    slowest = BOOST / BASE
+    return f"{sum(0.95 < each < 1.05 * slowest for each in found)} of the {len(found)}"
 
 
 if __name__ == "__main__":
     (ROOT / "docs" / "time.md").write_text(page(), encoding="utf-8")
+    (ROOT / "docs" / "time.csv").write_text(details(), encoding="utf-8")

@@ -409,6 +409,26 @@ def test_a_sector_costs_the_more_the_fewer_of_its_words_are_stored(words: int, p
     assert ns == pytest.approx(max(least, part * 1000 * measured.sector_ns("scatter_turn")))
 
 
+@pytest.mark.parametrize("space", ["load", "store"])
+def test_a_sector_that_is_alone_in_its_line_costs_what_one_in_any_order_does(space: str) -> None:
+    """A column of a matrix is loaded, or stored: 32 lanes at 32 lines, a word of each."""
+    measured = load_measured(load_device("h100"))
+    assert measured
+    levels = ("l1_reads", "l2_reads") if space == "load" else ("l1_writes", "l2_writes")
+    counts = {f"global_{space}_{level}": 3200 for level in levels}
+    counts |= {f"global_{space}_requests": 100, f"global_{space}_bytes_distinct": 3200 * 4}
+
+    def took(apart: float) -> float:
+        work = SimpleNamespace(sums={0: counts}, touches=Touches(apart={0: apart}))
+        work.spilled_sectors = 0.0
+        return _l2_ns(work, measured)  # type: ignore[arg-type]
+
+    any_order = {"load": "gather", "store": "scatter"}[space]
+    assert took(1.0) == pytest.approx(3200 * measured.sector_ns(any_order))
+    least = measured.sector_ns("scatter_turn") if space == "store" else 32 / measured.l2_gb_per_s()
+    assert took(0.25) == pytest.approx(3200 * least)
+
+
 @pytest.mark.parametrize(
     ("longest", "counts", "stall"),
     [

@@ -30,6 +30,17 @@ def rows(script: dict[str, Any]) -> list[dict[str, str]]:
 
 def test_the_page_is_what_the_script_writes(script: dict[str, Any]) -> None:
     assert (ROOT / "docs" / "time.md").read_text(encoding="utf-8") == script["page"]()
+    assert (ROOT / "docs" / "time.csv").read_text(encoding="utf-8") == script["details"]()
+
+
+def test_closeness_is_what_its_columns_say(script: dict[str, Any]) -> None:
+    measured, estimated = [10.0, 20.0, 40.0, 80.0], [10.0, 10.0, 50.0, 200.0]
+    # errors 0, 50, 25 and 150 %; 9 of 10 of four are three
+    found = script["closeness"](measured, estimated)
+    assert found[:3] == ("4", "56 %", "50 %")
+    assert found[4:] == ("50 %", "75 %")
+    assert script["rank_correlation"]([1, 2, 3], [10, 30, 20]) == 0.5
+    assert script["rank_correlation"]([1, 2, 3], [3, 2, 1]) == -1
 
 
 def test_no_launch_was_faster_than_its_bound(rows: list[dict[str, str]]) -> None:
