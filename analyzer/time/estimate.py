@@ -20,7 +20,6 @@ determine cache hits, so the launch is estimated twice, with every load a hit an
 miss. Both ends are widened by the confidence interval of the sample.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import field, replace
@@ -48,6 +47,7 @@ from .units import (
     LOADS,
     SECTOR,
     STORES,
+    WIDE_DIVISION,
     Counts,
     Part,
     Work,
@@ -58,7 +58,6 @@ from .units import (
     unit_times,
 )
 
-WIDE_DIVISION = re.compile(r"(?:div|rem)\.[us]64")
 PRINTS = "vprintf"
 """Function that a printing kernel calls."""
 EARLY = 1.5
@@ -264,7 +263,9 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     cycles = sum(chain.cycles * weight for chain, weight in chains) / whole
     last = max((chain.cycles for chain, _ in chains), default=0.0)
     rounds = _rounds(request.launch.blocks, request.device.chip.sms * max(1, request.resident))
-    latency = Part(LATENCY, (cycles * (rounds - 1) + last) * ns)
+    latency = Part(
+        LATENCY, (cycles * (rounds - 1) + last) * ns + _arrivals_ns(request, code, polls)
+    )
     of_warp = max((chain.issued.get(GMMA, 0.0) for chain, _ in chains), default=0.0)
     products = of_warp * rounds * units.product_cycles if units else 0.0
     work = _work(request, sums, ran, _issued(chains, ran, code), products)
@@ -289,6 +290,17 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     full = busy_ns(work, parts, measured, sms).items()
     busy = {name: min(each / took, 1.0) for name, each in full}
     return Estimate(took, request.mhz, tuple(parts), stalls, at, busy)
+
+
+def _arrivals_ns(
+    request: EstimateInput, code: Mapping[int, Sequence[Step]], polls: Container[int]
+) -> float:
+    """Return how long blocks that poll wait for each other's atomics: a barrier of the grid ends
+    when all have counted up one word, one after the other.
+    """
+    if not any(step.is_load for block, steps in code.items() if block in polls for step in steps):
+        return 0.0
+    return sum(bound.ns for bound in request.bounds if bound.resource == AT_ONE_ADDRESS)
 
 
 def _held(lock: Lock, histories: Histories, chains: Sequence[tuple[Chain, int]]) -> float:

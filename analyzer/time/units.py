@@ -47,6 +47,9 @@ LSU = frozenset({
 ADU = frozenset({0x182, 0x1C3, 0x11D, 0x119})
 """LDC, S2UR, BAR, S2R; an S2R that reads the lane's number belongs to the load-store unit."""
 ADU_CYCLES = 2
+WIDE_DIVISION = re.compile(r"(?:div|rem)\.[us]64")
+"""Divisions for which ptxas calls a routine each time."""
+DIVISION = "64-bit division"
 LANE = re.compile(r"%(?:tid\.[xyz]|laneid|lanemask_\w+)")
 """Special registers that differ between lanes."""
 REQUESTS = tuple(
@@ -254,7 +257,10 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
         issued += counted["instructions"]
         data += _l1_cycles(counted, work.touches.passes.get(row["pc"], 1.0), measured)
         texture += _texture_cycles(counted, row["mnemonic"], measured)
-        if row["class"] not in ("memory", "control", *(PIPED if work.issued else ())):
+        if WIDE_DIVISION.fullmatch(row["mnemonic"]):
+            rate = measured.costs(row["mnemonic"], row["class"])[1]
+            pipes[DIVISION] += counted["instructions"] * rate
+        elif row["class"] not in ("memory", "control", *(PIPED if work.issued else ())):
             rate = measured.costs(row["mnemonic"], row["class"])[1]
             pipes[row["class"]] += counted["instructions"] * rate
     if not work.issued:
@@ -262,7 +268,7 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     for name, cycles in pipe_cycles(work.issued, measured) if work.issued else ():
         yield Part(name, issued * cycles * ns)
     for name, cycles in pipes.items():
-        yield Part(f"{name} arithmetic", cycles * ns)
+        yield Part(name if name == DIVISION else f"{name} arithmetic", cycles * ns)
     yield Part("L1 and shared memory", data * ns)
     yield Part("texture units", texture * ns)
     tensor = max(0.0, (tensor * work.share) ** 3 - work.products**3) ** (1 / 3)

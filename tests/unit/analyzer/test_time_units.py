@@ -177,6 +177,54 @@ def test_threads_that_want_a_lock_hold_it_in_turn(tmp_path: Path, measured: Meas
     assert "locks" not in {part.what for part in table.parts}
 
 
+WAITS = """
+extern "C" __global__ void meet(volatile int *count, int times)
+{
+    for (int t = 1; t <= times; t++) {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            atomicAdd((int *)count, 1);
+            while (*count < t * (int)gridDim.x) {}
+        }
+        __syncthreads();
+    }
+}
+extern "C" __global__ void remainders(unsigned long long *out, unsigned long long by, int times)
+{
+    unsigned long long x = out[threadIdx.x], sum = 0;
+    for (int i = 0; i < times; i++) { sum += x % (by + i); x = x * 25214903917 + 11; }
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def waits(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("waits") / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        module = gpu.compile(WAITS)
+        for blocks in (8, 128):
+            words = gpu.to_device(np.zeros(1, np.int32))
+            module.get_function("meet")[blocks, 32](words, 4)
+        large = gpu.to_device(np.full(256, 1 << 63, np.uint64))
+        module.get_function("remainders")[132, 256](large, np.uint64(1 << 40), 64)
+    return path
+
+
+def test_a_barrier_of_the_grid_waits_for_all_arrivals(waits: Path) -> None:
+    few, many = (part(on_h200(waits, number), "latency") for number in (0, 1))
+    arrivals = part(on_h200(waits, 1), "atomics at one address")
+    assert arrivals > 4 * 120 * 0.3  # the bound of a turn, 120 blocks more, four times
+    assert many - few == pytest.approx(arrivals * 120 / 128, rel=0.1)
+
+
+def test_a_remainder_of_64_bits_takes_what_was_measured(waits: Path, measured: Measured) -> None:
+    """Eight warps an SM, 64 times; the routine's instructions are issued besides."""
+    cycles = 8 * 64 * measured.at("rate", "div.u64")
+    assert part(on_h200(waits, 2), "64-bit division") == pytest.approx(cycles * 1000 / 1500)
+    assert part(on_h200(waits, 2), "issue slots") > 8 * 64 * 60 / 4 * 1000 / 1500
+
+
 SUM = """
 extern "C" __global__ void sum(float *data)
 {
