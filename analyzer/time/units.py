@@ -461,9 +461,7 @@ def _is_spread(counted: Counts, space: str) -> bool:
     """Return whether atomics of a request go to more sectors than those of one line."""
     if space not in ("global_atomic", "global_reduction"):
         return False
-    return _of(counted, f"{space}_dram_bytes_read") > 2 * HANDED_OUT * 4 * _of(
-        counted, f"{space}_requests"
-    )
+    return _of(counted, f"{space}_l2_writes") > 4 * _of(counted, f"{space}_requests")
 
 
 UNIT = {

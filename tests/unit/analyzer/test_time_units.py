@@ -16,7 +16,15 @@ from cutrace.analyzer.time.estimate import STALLS, _with_queue, sums_of_one
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.first_touches import Touches
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
-from cutrace.analyzer.time.units import AGAIN, Part, _l1_cycles, _l2_ns, load_store, sm_share
+from cutrace.analyzer.time.units import (
+    AGAIN,
+    Part,
+    _dram_ns,
+    _l1_cycles,
+    _l2_ns,
+    load_store,
+    sm_share,
+)
 from cutrace.base import progress
 from cutrace.models.replay.device.device import load_device
 from cutrace.models.replay.device.measured import Measured, load_measured
@@ -475,6 +483,25 @@ def test_a_sector_that_is_alone_in_its_line_costs_what_one_in_any_order_does(spa
     assert took(1.0) == pytest.approx(3200 * measured.sector_ns(any_order))
     least = measured.sector_ns("scatter_turn") if space == "store" else 32 / measured.l2_gb_per_s()
     assert took(0.25) == pytest.approx(3200 * least)
+
+
+@pytest.mark.parametrize(("lanes", "spread"), [(32, True), (16, True), (4, False)])
+def test_atomics_on_sectors_of_memory_in_any_order_cost_what_its_stores_do(
+    lanes: int, spread: bool
+) -> None:
+    """However many lanes a request still has, as where others found their place in a table."""
+    measured = load_measured(load_device("h100"))
+    assert measured
+    counts = {
+        "global_atomic_requests": 100,
+        "global_atomic_l2_writes": 100 * lanes,
+        "global_atomic_dram_bytes_read": 100 * lanes * 32,
+    }
+    touches = Touches(any_order=frozenset({0}))
+    ns = _dram_ns(SimpleNamespace(sums={0: counts}, touches=touches), measured)  # type: ignore[arg-type]
+    of_lines = 100 * lanes * 32 / measured.dram_gb_per_s()
+    in_any_order = 100 * lanes / 2 * measured.far_sector_ns("scatter")
+    assert ns == pytest.approx(in_any_order if spread else of_lines)
 
 
 @pytest.mark.parametrize(
