@@ -106,6 +106,7 @@ CHOSEN, ONCE = "rules were chosen", "compared once"
 SETS: tuple[tuple[str, str, str, str], ...] = (
     *(("H200", "h200", name, CHOSEN) for name in ("ours", "programs", "others", "fresh kernels")),
     *(("H100", "h100", name, CHOSEN) for name in ("ours", "others", "fresh kernels")),
+    ("H100", "h100_kinds", "kinds", CHOSEN),
     ("H200", "h200_unseen", "unseen", ONCE),
     ("H100", "h100_unseen", "unseen", ONCE),
     ("H100", "h100_third_draw", "third draw", ONCE),
@@ -151,9 +152,9 @@ def _percent(part: float) -> str:
 
 
 def rows_of(table: str, part: str) -> list[Row]:
-    """The launches of a set."""
-    rows = read(table)
-    return [row for row in rows if row["set"] == part] or rows
+    """The launches of a set that have an estimate."""
+    rows = [row for row in read(table) if row["estimate"]]
+    return [row for row in rows if row.get("set") == part] or rows
 
 
 def accuracy() -> str:
@@ -194,7 +195,7 @@ def details() -> str:
     lines = [",".join(DETAILS)]
     for (device, table, part, _), least in product(SETS, (0, ENOUGH)):
         rows = [row for row in rows_of(table, part) if float(row["measured"]) >= least]
-        if rows:
+        if rows and "bound" in rows[0]:
             cells = device, part, str(least // 1000), *_details(rows)
             lines.append(",".join(cells))
     return "\n".join(lines) + "\n"
@@ -225,7 +226,7 @@ def worst() -> str:
         "|---|---|---|---:|---:|---:|---|---:|",
     ]
     tables = dict.fromkeys(table for _, table, *_ in SETS)
-    rows = [(table, row) for table in tables for row in read(table)]
+    rows = [(table, row) for table in tables for row in read(table) if "bound" in row]
     rows.sort(key=lambda each: -max(ratio(each[1]), 1 / ratio(each[1])))
     for table, row in rows[:WORST]:
         times = [f"{float(row[name]) / 1000:,.2f}" for name in ("measured", "estimate", "bound")]
@@ -252,7 +253,8 @@ def intervals() -> str:
 
 def page() -> str:
     """The document."""
-    every = [row for table in dict.fromkeys(table for _, table, *_ in SETS) for row in read(table)]
+    read_once = dict.fromkeys(table for _, table, *_ in SETS)
+    every = [row for table in read_once for row in read(table) if "bound" in row]
     below = sum(float(row["measured"]) < float(row["bound"]) for row in every)
     tables = {"accuracy": accuracy(), "worst": worst(), "intervals": intervals(), "fifth": fifth()}
     text = TEMPLATE.read_text(encoding="utf-8")
