@@ -35,8 +35,9 @@ LONG = 1 << 13
 """Rounds after which unchanged memory is enough: a loop with a counter never repeats its state."""
 
 
-LEAP = 1 << 20
-"""Cycles that pass in a round in which all warps wait: a loop with a time limit ends by it."""
+LEAP, LONGEST_LEAP = 1 << 20, 1 << 31
+"""Cycles that pass in a round in which all warps wait, twice as many in each next one: a loop with
+a time limit ends by it."""
 
 
 class DeadlockDetector:
@@ -178,7 +179,7 @@ def _run_in_order(
 ) -> None:  # fmt: skip
     """Run waves in order; admit the next one early while all resident waves spin."""
     resident: list[Wave] = []
-    idle = 0
+    idle, leap = 0, LEAP
     stillness = DeadlockDetector(code.program.memory)
     number = 0
     while number < len(waves) or resident:
@@ -199,11 +200,13 @@ def _run_in_order(
             idle = idle + 1 if wave.progress == before else 0
         if not idle:
             stillness.reset()
+            leap = LEAP
         elif number >= len(waves) and idle % len(resident) == 0:
             if stillness.lasts(resident):
                 raise _no_progress(resident)
             for each in resident:
-                each.pass_time(LEAP)
+                each.pass_time(leap)
+            leap = min(2 * leap, LONGEST_LEAP)
 
 
 def _no_progress(resident: list[Wave]) -> KernelFault:
