@@ -1,7 +1,8 @@
 """The content-addressed cache of results and compiled code in `~/.cache/cutrace`.
 
 (Or below `$XDG_CACHE_HOME`.) The key of an entry is a hash of all its inputs; a checksum detects a
-damaged entry, which counts as a miss. If the folder cannot be written or is full, results are
+damaged entry, which counts as a miss. Of the processes that need the same absent entry, one makes
+it and the others wait. If the folder cannot be written or is full, results are
 computed again each time. Such errors are reported once per process: they cost time only.
 """
 
@@ -12,14 +13,14 @@ import shutil
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from errno import EEXIST
 from functools import cache
 from pathlib import Path
 from typing import Generic, TypeVar
 from zlib import crc32
 
-from .claim import Claim, sweep
+from .claim import LOCK, Claim, sole_maker, sweep
 from .dataclass import dataclass
 from .errors import CutraceError
 
@@ -27,7 +28,8 @@ Value = TypeVar("Value")
 
 _HASH = hashlib.sha256
 _SIZE = _HASH().digest_size
-_KEY = re.compile(r"[0-9a-f]{32}")
+_KEY = re.compile(rf"[0-9a-f]{{32}}(?:{re.escape(LOCK)})?")
+"""The name of an entry, or of the lock that a killed process left."""
 _SELDOM, _SMALL = 16, 256
 """Eviction frequency for small entries.
 
@@ -150,12 +152,25 @@ class Cache(Generic[Value]):
 
     def get(self, key: str | None, make: Callable[[], Value]) -> Value:
         """Return the value of a key, or make and keep it; without a key, make it."""
-        if key is not None and (data := load(self.kind, key)) is not None:
+        if key is None:
+            return make()
+        if (data := load(self.kind, key)) is not None:
             return self.unpack(data)
-        value = make()
-        if key is not None and (data := self.pack(value)) is not None:
-            keep(self.kind, key, data, self.most)
+        with _sole_maker(self.kind, key):
+            if (data := load(self.kind, key)) is not None:  # another process made it meanwhile
+                return self.unpack(data)
+            value = make()
+            if (data := self.pack(value)) is not None:
+                keep(self.kind, key, data, self.most)
         return value
+
+
+def _sole_maker(kind: str, key: str) -> AbstractContextManager[None]:
+    """Return a context in which no other process makes the entry of a key."""
+    try:
+        return sole_maker(folder_of(kind) / key)
+    except RuntimeError:  # no home directory
+        return nullcontext()
 
 
 def _write(folder: Path, key: str, data: bytes) -> None:
@@ -222,8 +237,14 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
     it cannot be written.
     """
     folder = folder_of(kind) / key
-    if folder.is_dir():
-        return folder
+    if not folder.is_dir():
+        with sole_maker(folder):
+            if not folder.is_dir():
+                _make_folder(folder, make)
+    return folder
+
+
+def _make_folder(folder: Path, make: Callable[[Path], None]) -> None:
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         draft = _draft(folder.parent)
@@ -239,7 +260,6 @@ def kept_folder(kind: str, key: str, make: Callable[[Path], None]) -> Path:
             raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return folder
 
 
 def made_folder(kind: str) -> Path:

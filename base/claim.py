@@ -9,6 +9,8 @@ Any other folder with a matching name belongs to someone else and is left alone.
 The mark is beside the folder before the folder is created and while it is removed, so that a folder
 never exists without a mark. On a system without file locks there are no marks, and only the process
 that made a folder removes it.
+
+`sole_maker` locks a file, not a folder: a file that several processes would make at once.
 """
 
 import errno
@@ -107,6 +109,9 @@ MARK = ".cutrace-claim"
 BESIDE = ".claim"
 """Suffix of a mark beside its folder; the folder's name precedes it."""
 
+LOCK = ".lock"
+"""Suffix of the file that is locked while a file is made."""
+
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors after which no folder is made: without a mark it would outlive a killed process."""
 
@@ -202,6 +207,54 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.replace(new, path)
     finally:
         claim.release()
+
+
+PATIENCE = 60.0
+"""Seconds that a process waits for another one to make a file; that one may be stopped."""
+
+
+@contextmanager
+def sole_maker(path: Path) -> Iterator[None]:
+    """Run the body while no other process or thread runs one for this path, to which it writes.
+
+    Wait at most `PATIENCE` seconds; then, or without file locks, run it at once. The lock saves
+    time only: the body has to write atomically. The lock's file is `path` with a suffix. Its owner
+    removes it; the system releases the lock of a killed one.
+    """
+    lock_file = path.with_name(path.name + LOCK)
+    lock, end = None, time.monotonic() + PATIENCE
+    try:
+        with suppress(OSError):  # the folder is read-only, or its file system has no locks
+            lock_file.parent.mkdir(parents=True, exist_ok=True)
+            while LOCKS and (lock := _try_lock(lock_file)) is None and time.monotonic() < end:
+                time.sleep(0.01)
+        yield
+    finally:
+        if lock is not None:
+            with suppress(OSError):
+                lock_file.unlink()
+            # Closing is not enough: a child forked meanwhile has the same open file.
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            os.close(lock)
+
+
+def _try_lock(path: Path) -> int | None:
+    """Return a descriptor that locks a file, which is made if absent; None if another has it.
+
+    Raises OSError if it cannot be locked.
+    """
+    lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    is_locked = False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Between open and flock the owner may have removed it: then the path is another file.
+        is_locked = os.path.samestat(os.fstat(lock), os.lstat(path))
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    finally:
+        if not is_locked:
+            os.close(lock)
+    return lock if is_locked else None
 
 
 def release_all() -> None:

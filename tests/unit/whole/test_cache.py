@@ -2,15 +2,20 @@
 
 import errno
 import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
-from cutrace.base import cache
-from cutrace.base.cache import keep, key_of, load
+from cutrace.base import cache, claim
+from cutrace.base.cache import Cache, keep, kept_folder, key_of, load
 from cutrace.base.config import read_toml
 from cutrace.base.errors import CutraceError
 from cutrace.jit import machine_code
@@ -183,3 +188,154 @@ def test_machine_code_is_kept_within_a_bound(folder: Path, monkeypatch: pytest.M
     monkeypatch.setattr(machine_code, "_CODE", replace(machine_code._CODE, most=1))
     machine_code.compile_assembly(text.format(5126))("f5126")
     assert len([*folder.iterdir()]) == 1
+
+
+KEPT = Cache("native", 0, bytes, bytes)
+GET = """
+import sys, time
+from pathlib import Path
+from cutrace.base.cache import Cache
+
+def make():
+    with makes.open("a") as file:
+        file.write("made\\n")
+    while len([*begun.iterdir()]) < int(least):
+        time.sleep(0.01)
+    time.sleep(float(seconds))
+    return b"code"
+
+makes, begun, number, least, seconds = Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:]
+(begun / number).touch()
+print(Cache("native", 0, bytes, bytes).get("key", make).decode())
+"""
+"""A process that says it has begun, and makes an entry when so many have."""
+locked = pytest.mark.skipif(not claim.LOCKS, reason="files are not locked here")
+
+
+def get_in_process(
+    folder: Path, number: int, least: int, seconds: float
+) -> "subprocess.Popen[str]":
+    begun = folder.parents[1] / "begun"
+    begun.mkdir(exist_ok=True)
+    words = map(str, (makes_of(folder), begun, number, least, seconds))
+    return subprocess.Popen(
+        [sys.executable, "-c", GET, *words], stdout=subprocess.PIPE, text=True, env=os.environ
+    )
+
+
+def makes_of(folder: Path) -> Path:
+    return folder.parents[1] / "makes"
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+@locked
+def test_of_many_processes_one_makes_an_entry(folder: Path) -> None:
+    processes = [get_in_process(folder, number, 4, 0.3) for number in range(4)]
+    assert [each.communicate(timeout=100)[0] for each in processes] == ["code\n"] * 4
+    assert makes_of(folder).read_text() == "made\n"
+    assert [path.name for path in folder.iterdir()] == ["key"]
+
+
+@locked
+def test_the_lock_of_a_killed_process_is_free(folder: Path) -> None:
+    with get_in_process(folder, 0, 0, 600) as killed:
+        wait_until(makes_of(folder).exists)
+        with get_in_process(folder, 1, 0, 0) as other:
+            wait_until((folder.parents[1] / "begun" / "1").exists)
+            time.sleep(0.2)
+            assert makes_of(folder).read_text() == "made\n"
+            killed.kill()
+            assert other.communicate(timeout=30)[0] == "code\n"
+    assert makes_of(folder).read_text() == "made\n" * 2
+    assert [path.name for path in folder.iterdir()] == ["key"]
+
+
+@locked
+def test_where_making_fails_the_next_one_makes(folder: Path) -> None:
+    makes = []
+
+    def make() -> bytes:
+        makes.append(1)
+        time.sleep(0.1)
+        if len(makes) == 1:
+            raise ValueError
+        return b"code"
+
+    with ThreadPoolExecutor(4) as pool:
+        answers = [pool.submit(KEPT.get, "key", make) for _ in range(4)]
+    assert sorted(repr(each.exception()) for each in answers) == ["None"] * 3 + ["ValueError()"]
+    assert len(makes) == 2
+    assert [path.name for path in folder.iterdir()] == ["key"]
+
+
+@locked
+def test_two_that_wait_for_each_other_go_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each makes one entry, for which it needs the other's."""
+    monkeypatch.setattr(claim, "PATIENCE", 0.2)
+    both = Barrier(2, timeout=60)
+
+    def make(key: str, other: str) -> bytes:
+        both.wait()
+        assert KEPT.get(other, other.encode) == other.encode()
+        return key.encode()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(KEPT.get, "a", lambda: make("a", "b"))
+        assert KEPT.get("b", lambda: make("b", "a")) == b"b"
+        assert first.result() == b"a"
+    assert sorted(path.name for path in folder.iterdir()) == ["a", "b"]
+
+
+@locked
+@pytest.mark.parametrize("call", ["os.open", "fcntl.flock"])
+def test_where_nothing_can_be_locked_an_entry_is_made_at_once(
+    call: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A folder that is read-only, a file system without locks."""
+    folder.mkdir(parents=True)
+    makes = []
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS if call == "os.open" else errno.ENOLCK, "refused", str(folder))
+
+    def make() -> bytes:
+        makes.append(1)
+        return b"code"
+
+    monkeypatch.setattr(claim, "PATIENCE", 600)
+    with monkeypatch.context() as patch:
+        patch.setattr(call, refuse)
+        assert KEPT.get("key", make) == b"code"
+    assert len(makes) == 1
+
+
+def test_a_folder_is_made_once(folder: Path) -> None:
+    makes = []
+
+    def make(into: Path) -> None:
+        makes.append(into)
+        time.sleep(0.2)
+        (into / "file").write_text("text")
+
+    with ThreadPoolExecutor(4) as pool:
+        places = {*pool.map(lambda _: kept_folder("native", "key", make), range(4))}
+    assert places == {folder / "key"}
+    assert (folder / "key" / "file").read_text() == "text"
+    assert len(makes) == 1
+    assert [path.name for path in folder.iterdir()] == ["key"]
+
+
+def test_locks_of_killed_processes_make_room(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    old, new = key_of("old"), key_of("new")
+    (folder / f"{old}{claim.LOCK}").touch()
+    os.utime(folder / f"{old}{claim.LOCK}", (0, 0))
+    keep("native", old, bytes(60), most=100)
+    keep("native", new, bytes(60), most=100)
+    assert [path.name for path in folder.iterdir()] == [new]
