@@ -30,7 +30,8 @@ class Option:
 
     `names` replace the default name, --field-name. With `commas`, all values are in one word; with
     a `prefix`, each follows it, as in -DN=4; else each is a word after the name. `choices` are all
-    values that it takes, if two classes have an option of one name.
+    values that it takes, if two classes have an option of one name. A command line that cutrace
+    suggests leaves it out unless it is `typed`.
     """
 
     help: str
@@ -40,6 +41,7 @@ class Option:
     prefix: str = ""
     commas: bool = False
     choices: tuple[str, ...] = ()
+    typed: bool = True
 
 
 def option(
@@ -51,9 +53,10 @@ def option(
     prefix: str = "",
     commas: bool = False,
     choices: tuple[str, ...] = (),
+    typed: bool = True,
 ) -> Any:
     """Return a dataclass field that is also an option of the command line."""
-    spec = Option(help, metavar, names, panel, prefix, commas, choices)
+    spec = Option(help, metavar, names, panel, prefix, commas, choices, typed)
     if isinstance(default, Mapping):
         return field(default_factory=dict, metadata={"option": spec})
     return field(default=default, metadata={"option": spec})

@@ -40,7 +40,7 @@ def typed(options: object) -> str:
     words = [
         w
         for f in option_fields(type(options))
-        if f.name in changes
+        if f.name in changes and f.metadata["option"].typed
         for w in _typed(f, changes[f.name])
     ]
     return "".join(f" {quote(word)}" for word in words)

@@ -363,7 +363,7 @@ def _options_of(kind: Any) -> dict[str, tuple[Field[Any], Any, Parameter]]:
 
 def _is_for(kind: Any, kinds: Iterable[Any], name: str, value: Any) -> bool:
     """Return True if a class of options gets a value: where several have an option of that name,
-    those with such a choice.
+    those with such a choice; all, if it is no choice but a number.
     """
     rivals = [each for each in kinds if name in each.__dataclass_fields__]
     if len(rivals) < 2:
@@ -371,7 +371,7 @@ def _is_for(kind: Any, kinds: Iterable[Any], name: str, value: Any) -> bool:
     described = {
         each: each.__dataclass_fields__[name].metadata["option"].choices for each in rivals
     }
-    if value in described[kind]:
+    if value in described[kind] or not any(described.values()):
         return True
     if not any(value in choices for choices in described.values()):
         every = dict.fromkeys(choice for choices in described.values() for choice in choices)

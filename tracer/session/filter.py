@@ -40,6 +40,7 @@ class Filter:
     spaces: tuple[Space, ...] = ()
     control: bool = True
     sample: Fraction = Fraction()
+    seconds: float = 0.0
     seed: int = 0
     max_bytes: int = 0
 
@@ -56,6 +57,7 @@ def read_filter(options: RecordOptions) -> Filter:
         _only("spaces", options.only_spaces, _read_spaces),
         options.control,
         Fraction() if sample is None else read_fraction(sample),
+        0.0 if options.within is None else _read_seconds(options.within, sample),
         operator.index(options.sample_seed),
         0 if size is None else bytes_of(size, "max_trace_size"),
     )
@@ -101,6 +103,16 @@ def _read_spaces(name: str, words: str) -> tuple[Space, ...]:
             )
         spaces.add(_SPACES[word])
     return tuple(sorted(spaces))
+
+
+def _read_seconds(text: str, sample: str | None) -> float:
+    """Parse the seconds of a launch: `5`, `5s`, `0.5`."""
+    match = re.fullmatch(r"(\d+(?:\.\d*)?|\.\d+) *s?", text.strip())
+    if sample is not None:
+        raise CutraceError("within and sample_blocks both say how many blocks to draw: give one")
+    if match is None or not float(match[1]):
+        raise CutraceError(f"within is {text!r}: expected seconds, as in 5s")
+    return float(match[1])
 
 
 def read_fraction(text: int | str) -> Fraction:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from math import prod
+from time import perf_counter
 from typing import Any
 
 from ...base.dataclass import dataclass
@@ -29,13 +30,17 @@ from .configuration import (
     choose_cluster,
     read_dimensions,
 )
+from .filter import Filter, Fraction
 from .kernel_facts import LinkedKernel
 from .machine_rows import MachineRows
 from .recording import Recording
-from .row_filter import RowFilter, choose_kept, count_executed, drops_nothing
+from .row_filter import RowFilter, choose_kept, count_executed, draw, drops_nothing
 from .surface import Surface
 from .symbol import describe_shared, describe_symbols
 from .texture import Texture
+
+TRIAL = 24
+"""Blocks of which the time is taken if the size of a sample follows from its time."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +193,7 @@ class ConfiguredFunction:
         `called_at` is the host's source line of the call if known, `ranges` are the NVTX ranges
         around it, `prefers` is the host's L1 preference for the kernel.
         """
-        row_selection, kernel_facts = self._keep(), self.linked.executable
+        row_selection, kernel_facts = self._keep(packed), self.linked.executable
         request = self._request(
             packed, () if row_selection.sample.all_ran else row_selection.sample.blocks
         )
@@ -278,13 +283,42 @@ class ConfiguredFunction:
                     number,
                 )
 
-    def _keep(self) -> schema.Kept:
+    def _filter(self, packed: tuple[bytes, ...]) -> Filter:
+        """Return the filter of the next launch; the size of a sample follows from a limit of
+        time."""
+        own, facts, blocks = self.recording.filter, self.linked.executable, prod(self.grid)
+        trial = draw(self.grid, min(TRIAL, blocks), own.seed, 0).blocks if own.seconds else ()
+        if not trial or facts.dependence:
+            return own
+        most = int(own.seconds / self.time_blocks(packed, trial))
+        return replace(own, sample=Fraction(count=min(max(most, len(trial)), blocks)))
+
+    def time_blocks(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> float:
+        """Return the seconds per block of a few, which leave memory as it is."""
+        memory, grids, seconds = self.recording.memory, self.recording.grids, 1.0
+        used = [arena.used for arena in (memory.global_, memory.surface)]
+        before = [each.copy() for each in used]
+        try:
+            for _ in range(2):  # the first run compiles
+                request = replace(self._request(packed, blocks), output=lambda text: None)
+                begin = perf_counter()
+                run(self._code(request), NullSink())
+                seconds = perf_counter() - begin
+                for now, then in zip(used, before, strict=True):
+                    now[:] = then
+        except KernelFault:  # which the launch meets again
+            for now, then in zip(used, before, strict=True):
+                now[:] = then
+        self.recording.grids = grids
+        return seconds / len(blocks)
+
+    def _keep(self, packed: tuple[bytes, ...]) -> schema.Kept:
         """Choose the recorded part of the next launch."""
         linked, number = self.linked, len(self.recording.resources)
         name = linked.signature.name
         names = (name, name.partition("<")[0], linked.signature.mangled)
         self.recording.note_launch(names, linked.executable.instructions)
-        return choose_kept(self.recording.filter, names, number, self.grid, linked.executable)
+        return choose_kept(self._filter(packed), names, number, self.grid, linked.executable)
 
     def _describe(
         self, arguments: tuple[schema.Argument, ...], row_selection: schema.Kept

@@ -68,6 +68,12 @@ class RecordOptions(RunOptions):
         "N|F%",
         panel=_PANEL,
     )
+    within: str | None = option(
+        None,
+        "Draw as many blocks of each launch as run within S seconds, estimated from a few.",
+        "S",
+        panel=_PANEL,
+    )
     sample_seed: int = option(0, "Seed of the draw (default: 0).", "S", panel=_PANEL)
     max_trace_size: str | None = option(
         None, "The largest trace: 500K, 10M, 2G.", "BYTES", panel=_PANEL
@@ -96,6 +102,7 @@ class SessionOptions(TypedDict, total=False):
     only: Mapping[str, Words] | None
     control: bool | None
     sample_blocks: int | str | None
+    within: float | str | None
     sample_seed: int | None
     code: str | None
     max_trace_size: int | str | None

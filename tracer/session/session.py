@@ -48,7 +48,8 @@ class Session:
     spaces, each a list or comma-separated text (`only={"blocks": "0-7", "spaces": "shared"}`).
     Without `control` the executed instructions of warps are not recorded. `sample_blocks`, a number
     or a part of the grid (`"1%"`), draws that many blocks with the random seed `sample_seed`; only
-    these run, unless blocks depend on one another. A trace larger than `max_trace_size` (bytes, or
+    these run, unless blocks depend on one another; `within` draws as many as run in so many seconds
+    per launch. A trace larger than `max_trace_size` (bytes, or
     `"10M"`) raises a CutraceError that says how far it got.
     """
 

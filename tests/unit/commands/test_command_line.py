@@ -49,6 +49,19 @@ def test_options_are_typed_again_as_they_were_read(words: str) -> None:
     assert found == [words]
 
 
+def test_a_number_that_two_classes_have_is_given_to_both() -> None:
+    found: list[int | None] = []
+
+    @verb("Ask")
+    def ask(
+        *, replay: ReplayOptions = REPLAY, recording: Recording = RECORDING, **options: object
+    ) -> None:
+        found.extend((replay.jobs, recording.jobs))
+
+    assert invoke(" --jobs 2").exit_code == 0
+    assert found == [2, 2]
+
+
 def invoke(words: str) -> Result:
     """Run the verb of this module with some words."""
     app = typer.Typer()

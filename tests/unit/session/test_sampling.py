@@ -16,6 +16,7 @@ from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.report.view import View
 from cutrace.base.errors import CutraceError
 from cutrace.models.replay.schedule.place import divide_sample
+from cutrace.tracer.session.function import ConfiguredFunction
 from cutrace.traces.reader import read_trace
 from cutrace.traces.schema import Sample
 from cutrace.traces.verify import verify
@@ -269,3 +270,45 @@ def test_a_launch_that_reads_what_a_sample_wrote_says_so(tmp_path: Path) -> None
     profile = analyze(tmp_path / "a.cutrace", device="h200")
     said = [any("only a sample of blocks wrote" in r for r in p.remarks) for p in profile.launches]
     assert said == [False, True, False]
+
+
+def add_within(path: Path, blocks: int, within: str, **options: object) -> np.ndarray:
+    """Add 1 to each int of an array in place, 64 to a block."""
+    source = "__global__ void k(int *a) { a[blockIdx.x * blockDim.x + threadIdx.x] += 1; }"
+    with cutrace.Session(path, within=within, **options) as gpu:  # type: ignore[arg-type]
+        array = gpu.to_device(np.zeros(64 * blocks, np.int32), "a")
+        gpu.compile(source).get_function("k")[blocks, 64](array)
+        return array.copy_to_host()
+
+
+@pytest.mark.parametrize(("within", "count"), [("1s", 100), ("0.25", 25), ("3 s", 300)])
+def test_as_many_blocks_are_drawn_as_run_within_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, within: str, count: int
+) -> None:
+    monkeypatch.setattr(ConfiguredFunction, "time_blocks", lambda *_: 0.01)
+    added = add_within(tmp_path / "t.cutrace", 1000, within)
+    sample = read_trace(tmp_path / "t.cutrace").launches[0].launch.kept.sample
+    assert abs(len(sample.blocks) - count) <= 2  # and the ends of the grid
+    assert sum(sample.weights) == 1000
+    assert np.flatnonzero(added[::64]).tolist() == list(sample.blocks)
+
+
+def test_a_launch_that_ends_within_the_time_is_whole(tmp_path: Path) -> None:
+    added = add_within(tmp_path / "t.cutrace", 200, "1000s")
+    assert (added == 1).all()  # the blocks whose time was taken have left nothing
+    assert not read_trace(tmp_path / "t.cutrace").launches[0].launch.kept.sample.blocks
+
+
+def test_a_launch_of_few_blocks_is_whole(tmp_path: Path) -> None:
+    assert (add_within(tmp_path / "t.cutrace", 3, "1s") == 1).all()
+
+
+@pytest.mark.parametrize("within", ["0", "soon", "-1s", "5m"])
+def test_a_time_that_is_none_is_refused(tmp_path: Path, within: str) -> None:
+    with pytest.raises(CutraceError, match="expected seconds"):
+        add_within(tmp_path / "t.cutrace", 3, within)
+
+
+def test_a_sample_has_one_size(tmp_path: Path) -> None:
+    with pytest.raises(CutraceError, match="give one"):
+        add_within(tmp_path / "t.cutrace", 3, "5s", sample_blocks="1%")

@@ -49,7 +49,10 @@ class RunOptions:
     )
 
     jobs: int | None = option(
-        None, "Run thread blocks on N cores (default: all); the trace is the same.", "N"
+        None,
+        "Run thread blocks on N cores (default: all); the trace is the same.",
+        "N",
+        typed=False,
     )
 
     def __post_init__(self) -> None:
