@@ -10,7 +10,7 @@ metadata of its 16 rows as for `mma.sp`.
 
 import re
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -271,8 +271,12 @@ def read_descriptor(bits: int) -> Descriptor:
     return Descriptor(start, leading, stride, bits >> 49 & 7, bits >> 62 & 3)
 
 
+@lru_cache(maxsize=256)
 def by_rows(descriptor: Descriptor, rows: int, row_bytes: int) -> Places:
-    """Return the offset of each byte of a row, (rows, row_bytes): K is the contiguous dimension."""
+    """Return the offset of each byte of a row, (rows, row_bytes): K is the contiguous dimension.
+
+    A loop over K reads few places again and again.
+    """
     row, byte = np.arange(rows)[:, None], np.arange(row_bytes)[None]
     width = _WIDTHS[descriptor.swizzle]
     across = CHUNK if descriptor.swizzle else descriptor.leading
@@ -280,6 +284,7 @@ def by_rows(descriptor: Descriptor, rows: int, row_bytes: int) -> Places:
     return _moved(descriptor, place + byte // CHUNK * across + byte % CHUNK)
 
 
+@lru_cache(maxsize=256)
 def by_columns(descriptor: Descriptor, rows: int, inner: int, size: int = 2) -> Places:
     """Return the offset of the first byte of each element of `size` bytes, (rows, inner): the rows
     are the contiguous dimension."""

@@ -259,6 +259,7 @@ def elements_of(tensor: TensorMap, corner: tuple[int, ...]) -> tuple[Places, NDA
     return addresses, inside
 
 
+@lru_cache(maxsize=64)
 def shared_places(tensor: TensorMap, start: int, count: int) -> Places:
     """Return the byte offsets of `count` elements in a block's shared memory, from `start` on."""
     row, column = np.divmod(np.arange(count, dtype=np.int64), tensor.shape[0])
