@@ -37,22 +37,24 @@ NEAR = {
 }
 
 PASSES = (
-    "the profiler repeats the launch, and L1 keeps local memory between repetitions: on the chip a "
-    "block misses only on an SM that ran no block of the launch before"
+    "the profiler repeats the launch, and its flush leaves local memory in L1: a block misses only "
+    "on an SM that ran no block of an earlier repetition"
 )
 TIMING = (
-    "stores by several warps share lines; cutrace does not know their order and distance in time"
+    "several warps store to the same lines; cutrace does not know the order of these stores and "
+    "the time between them"
 )
 ON_THE_WAY = (
-    "a store misses a line to which another is in flight; cutrace does not know the time between "
-    "the stores of a warp, or of the blocks on an SM"
+    "a store misses a line while an earlier store to it is in flight; cutrace does not know the "
+    "time between the two"
 )
 REASONS = (
     (r"local.cu one_u(8|16|32)", HIT_RATE, PASSES),
     (
         r"local.cu (one_block|lines)_twice",
         HIT_RATE,
-        "the launch reads as much as L1 holds, and on the chip only some sets hold their part",
+        "the launch reads about as much as L1 holds; on the chip the lines fit into some sets and "
+        "not into others",
     ),
     (r"local_array.cu|everyday.cu (scale_48|wide_structs) ", HIT_RATE, ON_THE_WAY),
     (r"unseen.cu to_structures", HIT_RATE, ON_THE_WAY),
@@ -71,12 +73,13 @@ REASONS = (
     (
         r"level2.cu far",
         "bytes_write",
-        "the launch stores 1 MB at its end; the chip also writes what was in L2 before the launch",
+        "the launch stores 1 MB, which stays in L2 in cutrace; the chip writes more than 1 MB to "
+        "DRAM, so also data from before the launch, despite the flush",
     ),
     (
         r"level2.cu fill_(sectors|words)",
         "bytes_write",
-        "on the chip fewer lines with one stored sector stay dirty in L2 than full lines",
+        "how many partly stored lines stay dirty in L2 is known only roughly",
     ),
 )
 """Regular expressions for `source kernel ` and for the metric, and why they are not near."""

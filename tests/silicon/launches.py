@@ -278,14 +278,15 @@ EXPLAINED = (
     Explanation(
         r"fresh2_groups.cu copy_ahead",
         "op_shared_ld",
-        "the chip also issues the last `cp.async`, and loads before them, without an active lane",
+        "the chip also issues instructions whose predicate is false for all lanes: the `cp.async` "
+        "of the loop's last iteration, and loads before it",
     ),
     Explanation(r"unseen.cu shrink", "registers", ASSEMBLER),
     Explanation(
         r"atomic_more.cu s_u64_max",
         "per_wavefront_mem_shared.ratio",
-        "a 64-bit atomic maximum is a loop on the chip: a lane without a new maximum leaves it "
-        "before its 8 bytes are stored, which cutrace counts",
+        "a 64-bit atomic maximum is a loop on the chip, which a lane without a new maximum leaves "
+        "without a store; cutrace counts the 8 bytes of that store",
     ),
     Explanation(
         r"fresh_groups.cu two_stages",
@@ -300,7 +301,7 @@ EXPLAINED = (
         r"fresh.cu coordinates|fresh2.cu (joint_histogram|push_rank|lowest_label)|"
         r"fresh2_types.cu global_kinds",
         "sectors.*global_op_(red|atom)",
-        "on the chip atomics on words further apart than 512 bytes move up to 13 % more sectors",
+        "cutrace counts up to 13 % too few sectors of atomics on words more than 512 bytes apart",
     ),
 )
 

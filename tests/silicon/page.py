@@ -107,7 +107,7 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 OTHER = "h100_fresh2.json"
 BOTH_CHIPS = """An {other} gives the same counts. Of {of} counts of the first {launches} launches of
-`fresh2*.cu` that are compared here, {equal} are equal on both chips. The others depend on time, in
+`fresh2*.cu` {equal} are equal on both chips. The others depend on time, in
 {kernels}.
 So the counts belong to the architecture; clocks, bandwidth and memory sizes are data of each
 device's file."""
@@ -200,7 +200,8 @@ def _reasons(unequal: pl.DataFrame) -> Iterator[tuple[object, ...]]:
         gap = mine.select(((pl.col("chip") - pl.col("cutrace")).abs() / most).max()).item()
         counters = ", ".join(f"`{name}`" for name in sorted({*mine["metric"]}))
         kernels = mine.select("source", "kernel").n_unique()
-        yield counters, reason, len(mine), kernels, f"{100 * gap:.1f} %"
+        largest = f"{100 * gap:.1f} %" if gap >= 0.0005 else "< 0.1 %"
+        yield counters, reason, len(mine), kernels, largest
 
 
 def _by_reason(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:

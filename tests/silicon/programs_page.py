@@ -20,12 +20,16 @@ TEMPLATE = Path(__file__).parent / "programs.md"
 
 OF_LAUNCH = ("launch__", "sm__maximum")
 """How the names of facts of a launch begin."""
+PRINTS = (
+    "the kernel calls `printf`: the driver's code on the chip has 32 registers (since this "
+    "comparison cutrace counts them) and accesses memory"
+)
 REASONS = (
     (
-        "exercises/compiling|example/dynamic_par|examples/2.02_Hello|topics/cuda/sol|.*06_debug",
+        "exercises/compiling|example/dynamic_par|examples/2.02_Hello|topics/cuda/sol|.*06_debug|"
+        "src/001-basic|empty/empty|Chapter09/multiGPU|GPGPU_basic/12|misc/cuda_hello",
         "registers",
-        "the kernel calls `printf`, on the chip code of the driver with 32 registers; cutrace now "
-        "counts them",
+        PRINTS,
     ),
     (
         ".*03_kernel_opt|23_load_bal|.*04_reduction_cuda|02_use_warp",
@@ -35,7 +39,7 @@ REASONS = (
     (
         ".*03_histogram_cuda|solutions/lab10/histogram",
         "op_red",
-        "on the chip atomics on words further apart than 512 bytes move up to 13 % more sectors",
+        "cutrace counts up to 13 % too few sectors of atomics on words more than 512 bytes apart",
     ),
     (
         ".*03_histogram_cuda",
@@ -53,7 +57,7 @@ REASONS = (
         "the program prefers 20 % of L1 to be shared memory (`cudaFuncSetAttribute`)",
     ),
     ("day18/atomic2", "op_ld", "the kernel loads a word to which other warps add"),
-    ("0_hello_world", "", "the kernel calls `printf`, on the chip code of the driver"),
+    ("0_hello_world", "", PRINTS),
     (
         "01.04-feature",
         "op_st",
@@ -61,11 +65,6 @@ REASONS = (
     ),
     ("02.04-euclidean", "registers", "nvcc 13.5 allocates 101 registers, nvcc 13.0 the chip's 103"),
     ("heartwall", "", "nvcc 13.5 allocates 32 registers, nvcc 13.0 the chip's 40"),
-    (
-        "src/001-basic|empty/empty|Chapter09/multiGPU|GPGPU_basic/12|misc/cuda_hello",
-        "",
-        "the kernel calls `printf`, on the chip code of the driver",
-    ),
     (
         "ProfilingExamples/global_vs_shared",
         "conflicts",
@@ -79,13 +78,13 @@ REASONS = (
     (
         "ch12",
         "registers",
-        "the kernel calls `free`, on the chip code of the driver with 32 registers",
+        "the kernel calls `free`: the driver's code on the chip has 32 registers",
     ),
     (
         "matrixMul|backprop|hotspot",
         "mem_shared_op",
-        "the chip takes more wavefronts of shared memory than the addresses account for, as in "
-        "other launches that fill it",
+        "the chip takes more wavefronts than the addresses need, in kernels of which many warps "
+        "access shared memory at once",
     ),
     (
         "",
