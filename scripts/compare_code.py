@@ -38,9 +38,11 @@ GALLERY = ROOT / "traces" / "gallery"
 sys.path.insert(0, str(ROOT / "tests"))
 
 from engines import compiled_where_known  # noqa: E402
-from fuzz.cuda.compiler import to_ptx  # noqa: E402
+from fuzz.cuda.check import difference  # noqa: E402
+from fuzz.cuda.compiler import NotC, to_ptx  # noqa: E402
 from fuzz.cuda.engine import run as run_cuda  # noqa: E402
 from fuzz.cuda.kernel import make_kernel  # noqa: E402
+from fuzz.cuda.oracle import Building  # noqa: E402
 from fuzz.flow_graph import make_graph, walk  # noqa: E402
 from fuzz.flow_graph import to_ptx as graph_to_ptx  # noqa: E402
 from fuzz.run import check, without_assembler  # noqa: E402
@@ -379,11 +381,20 @@ def try_cuda(code: str, engine: str, first: int, count: int) -> list[Outcome]:
                 with default_options(RecordOptions(code=code)):
                     left = run_cuda(kernel, text, Path(folder) / "m.cutrace", engine)
             odd = [n for n in wanted if wanted[n].tobytes() != left[n].tobytes()]
-            problem = f"other values in {', '.join(odd)}" if odd else ""
+            problem = _unlike(kernel, left, odd) if odd else ""
         except CutraceError as error:
             problem = str(error)
         found.append((f"CUDA C {kernel.name} {code}", problem))
     return found
+
+
+def _unlike(kernel: Any, left: Any, odd: list[str]) -> str:
+    """Return how arrays differ from what any order of the threads leaves, by g++ if it is there."""
+    try:
+        (wanted,) = Building([kernel]).results()
+        return wanted if isinstance(wanted, str) else difference(left, wanted)
+    except (OSError, NotC):
+        return f"other values in {', '.join(odd)}"
 
 
 @cache

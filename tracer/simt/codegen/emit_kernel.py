@@ -64,7 +64,7 @@ from .emit_block import (
     with_sizes,
 )
 from .emit_call import Calls, CallWriter, add_switch, find_calls
-from .emit_lane import Fragments, Lane, Write, compute, move
+from .emit_lane import Fragments, Lane, Write, compute, llvm_type, move
 from .emit_lines import WarpText
 from .emit_warp import add_matrix_access, add_warp
 from .register_frame import CARRY, Frame, Place
@@ -119,6 +119,9 @@ def write_kernel(kernel: Kernel, symbols: Mapping[tuple[int, str], int], name: s
 
 
 _ASYNCHRONOUS = frozenset({"async", "bulk"})
+_LOGIC = frozenset({"lop3", "and", "or", "xor", "not"})
+"""Opcodes of which LLVM 22 makes one masked instruction of AVX-512 (vpternlog) with the select of
+their predicate, whose table it gets wrong if the old value is an operand, too."""
 _ACCESSES = {
     **{"atom": add_atomic, "red": add_atomic, "cp": add_copy},
     **{"ldmatrix": add_matrix_access, "stmatrix": add_matrix_access},
@@ -391,6 +394,8 @@ class BlockEmitter:
                 operand = operand.register
             if not isinstance(operand, Register):
                 raise lane.refuse("a result that is no register")
+            if holds and instruction.opcode in _LOGIC:
+                value = lane.emit(f"freeze {llvm_type(kind)} {value}")
             lane.write(operand, kind, value, holds)
 
     def _move(self, lane: Lane, instruction: Instruction) -> list[Write]:

@@ -358,3 +358,41 @@ st.global.u32 [%o], %low; ret;
         return [out.copy_to_host()]
 
     assert_same_under_both(tmp_path, run)
+
+
+def test_predicated_logic_keeps_the_bits_of_both_operands(tmp_path: Path) -> None:
+    # LLVM 22 gets the masked instruction of AVX-512 wrong that this would be.
+    ptx = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 more)
+{
+.reg .pred %p; .reg .b32 %t, %a, %high, %c, %eight, %u, %v; .reg .b64 %o, %w, %place, %to;
+ld.param.u64 %o, [out]; mov.u32 %t, %tid.x; and.b32 %c, %t, 7; setp.gt.u32 %p, %t, 3;
+mov.u32 %high, 0; mov.u32 %eight, 8; mov.u32 %a, 0; mov.u32 %u, 0; mov.u32 %v, 0;
+mul.wide.u32 %w, %t, 4; add.u64 %w, %o, %w; st.global.u32 [%w+2048], %t;
+@%p mul.lo.u32 %a, %t, 8;
+st.global.u32 [%w+2048], %c;
+@%p mov.b32 %u, %t;
+@%p mov.b32 %v, %t;
+st.global.u32 [%w+2048], %v;
+@%p lop3.b32 %c, %a, 4294967288, %c, 226;
+mul.wide.u32 %place, %c, %eight;
+ld.param.u64 %w, [out]; add.s64 %place, %place, %w;
+@%p mov.b64 {%a, %high}, %place;
+mov.b64 %to, {%a, %high};
+@%p st.global.v2.b32 [%to], {%u, %v};
+ret;
+}
+"""
+
+    def run(gpu: cutrace.Session) -> list[NDArray[Any]]:
+        out = gpu.device_array((512, 2), np.uint32)
+        gpu.load_ptx(ptx).get_function("k")[1, 32](out, out)
+        return [out.copy_to_host()[:255, 0]]
+
+    assert_same_under_both(tmp_path, run)
+    with cutrace.Session(engine="compiled") as gpu:
+        (left,) = run(gpu)
+    wanted = {8 * n + n % 8: n for n in range(4, 32)}
+    assert left.tolist() == [wanted.get(place, 0) for place in range(255)]
