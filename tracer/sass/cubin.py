@@ -148,7 +148,9 @@ class Cubin:
             self._by_number = [each.name for each in sections(data)]
             short = [s.name for s in self.sections.values() if s.start + s.size > len(data)]
             short = [name for name in short if not name.startswith((".nv.shared", ".nv.global"))]
-            if short:
+            (parts,) = struct.unpack_from("<Q", data, 0x20)
+            size, count = struct.unpack_from("<HH", data, 0x36)
+            if short or parts + size * count > len(data):
                 raise ValueError
             self.symbols = [*self._symbols()]
         except (struct.error, ValueError, IndexError, KeyError) as error:

@@ -1,12 +1,16 @@
 """Machine code of programs: what a linked cubin has, and which of several runs."""
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from program_run import HEAD, Done, cutrace
 
+from cutrace.base.errors import CutraceError
+from cutrace.tracer.front.resources import assemble_for
 from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
+from cutrace.tracer.program.code import MACHINE_CODE, Entry, choose_cubin
 
 LINKED = """
 __device__ int counter = 3;
@@ -127,3 +131,38 @@ def test_code_of_another_generation_alone_is_refused_by_name(tmp_path: Path) -> 
     assert "machine code alone (sm_80, sm_86), no PTX, and none for compute capability 9.0" in (
         done.err
     )
+
+
+@pytest.fixture(scope="module")
+def cubins(tmp_path_factory: pytest.TempPathFactory) -> dict[int, bytes]:
+    """The cubins of a small kernel, by capability."""
+    text = ".version 8.8\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }\n"
+    return {arch: assemble_for(text, f"sm_{arch}") for arch in (80, 90)}
+
+
+def test_a_cubin_of_another_capability_is_refused_by_file_with_the_device_to_choose(
+    cubins: dict[int, bytes],
+) -> None:
+    assert choose_cubin([cubins[80]], "k.cubin", 86) == cubins[80]
+    with pytest.raises(CutraceError, match=r"^k\.cubin: machine code of sm_80 does not run on .*"
+                       r"9\.0: choose -d sm_80$"):  # fmt: skip
+        choose_cubin([cubins[80]], "k.cubin", 90)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.99])
+def test_a_cubin_that_is_cut_off_is_refused_by_file(cubins: dict[int, bytes], share: float) -> None:
+    data = cubins[90]
+    with pytest.raises(CutraceError, match=r"^k\.cubin: machine code is cut off or damaged$"):
+        choose_cubin([data[: int(share * len(data))]], "k.cubin", 90)
+
+
+def test_a_file_of_another_machine_is_refused() -> None:
+    own = Path(sys.executable).resolve().read_bytes()
+    with pytest.raises(CutraceError, match=r"^a\.out: .*(no GPU of NVIDIA's|damaged)"):
+        choose_cubin([own], "a.out", 90)
+
+
+def test_damaged_compression_is_refused(cubins: dict[int, bytes]) -> None:
+    entry = Entry(MACHINE_CODE, 90, cubins[90][:100], flags=0x8000, whole=len(cubins[90]))
+    with pytest.raises(CutraceError, match="cut off or damaged"):
+        _ = entry.data
