@@ -7,21 +7,22 @@ need different rows of one bank takes several passes: a bank conflict.
 - 1.x (`broadcast`): 16 banks of 4 bytes, a request per half-warp; more than 4 bytes per lane are
   several accesses. A pass serves all lanes that read any byte of one chosen word, the broadcast
   word, and one lane for each other bank.
-- 2.x (`multicast`): 32 banks of 4 bytes, and lanes that need one row of a bank share it. 8 bytes
-  per lane are a request per half-warp. 16 bytes are a request per quarter-warp, which takes one
-  pass more than its conflicts need (`wide_extra`).
-- 3.x: a bank serves 8 bytes in a pass. In 8-byte mode successive 8-byte words are in successive
-  banks. In 4-byte mode successive 4-byte words are, and words i and i + 32 of an aligned group of
-  64 are one row. So both modes have 32 banks and rows of 256 bytes, and differ in `bank_bytes`.
+- 2.x (`multicast`): 32 banks of 4 bytes; a pass serves all lanes that need the same word of a bank.
+  8 bytes per lane are a request per half-warp. 16 bytes are a request per quarter-warp, which takes
+  one pass more than its conflicts need (`wide_extra`).
+- 3.x: 32 banks, each of which serves 8 bytes in a pass. In 8-byte mode (`bank_bytes`) successive
+  8-byte words are in successive banks. In 4-byte mode successive 4-byte words are in successive
+  banks, and a pass serves words i and i + 32 of an aligned group of 64 together.
 - 5.x on: as 2.x, without the extra pass.
-- 7.0 on (`pair_merge`): if all active pairs of lanes n and n ^ 1, or all n and n ^ 2, load from one
-  address, requests of 8 and 16 bytes per lane hold twice as many lanes.
+- 7.0 on (`pair_merge`): requests of 8 and 16 bytes per lane hold twice as many lanes if in every
+  pair of active lanes n and n ^ 1 both lanes load from the same address, or in every pair n and
+  n ^ 2.
 
-Atomics on one word are serialised by lane, as if each lane needed its own row. There are two
+Atomics on one word are serialised by lane, as if each lane needed its own word. There are two
 exceptions: atomics that the assembler has combined, and additions of one that the chip does for all
-lanes at once (`COLLISIONS`). Compare and swap takes two passes per lane, other atomics one. An
-iteration of an atomic loop takes two passes per request, whatever its addresses: lanes that lose a
-bank try again.
+lanes at once (`COLLISIONS`). Compare and swap takes two passes per lane, other atomics one. Where
+the assembler makes a loop of an atomic (docs/counters.md), an iteration takes two passes per
+request, whatever its addresses.
 
 What is modelled:
 
@@ -34,8 +35,8 @@ What is modelled:
 - The broadcast word is that of the lowest lane not yet served: the choice of the hardware is not
   documented, and matters where lanes share several words.
 
-What is not: the loops of ordinary accesses that stand for atomics up to 6.x. From 7.0 on the
-accesses of such loops are rows of their own (`replay/atomic_loops.py`).
+What is not: loops that the assembler makes of atomics up to 6.x. From 7.0 on the accesses of such
+loops are rows of their own (`replay/atomic_loops.py`).
 
 Source: CUDA C Programming Guide 4.2, F.3.3; 7.5, G.3.3, G.4.3 and G.5.3; Nsight Compute 2022.3
 Profiling Guide; forums.developer.nvidia.com, topic 77228, for pairs of lanes on 7.x;

@@ -10,28 +10,30 @@ What is modelled, by the keys of each unit in the device's TOML:
   store makes its line dirty, and the line is written back when it is evicted (`back`). On 3.x L1
   holds local memory only; from 3.5 on the texture cache holds read-only loads.
 - L1 from 7.0 on: a store is written through to L2 (`through`), and allocates a line too. A load
-  hits the sectors that were stored whole, or word by word. A later store to the line hits, unless
-  the earlier store is in flight, with an age between the two of `on_the_way`, in cycles. An
-  instruction takes 8 cycles, and one more per line in the fullest bank of tags. An atomic is passed
-  to L2 and invalidates its sectors.
-- L2: a store is written back when its line is evicted (`back`). L2 executes atomics. In each set
-  at most a share of `dirty_bytes` is dirty, and at most a share of `partial_bytes` of lines has a
-  partly stored sector. Beyond that, the least recently used such line of the set is written back. A
-  partly stored sector is fetched first, unless memory can write single bytes (`masks`).
+  hits the sectors that were stored whole, or word by word. An atomic is passed to L2 and
+  invalidates its sectors. A store to a line that an earlier store allocated hits, unless the
+  earlier one is in flight: more than `on_the_way[0]` and at most `on_the_way[1]` cycles old. For
+  this age L1 has a clock, which each instruction advances by 8 cycles, and by one more for each
+  line that it looks up in the bank of tags with most of its lines.
+- L2: a store is written back when its line is evicted (`back`). L2 executes atomics. At most
+  `dirty_bytes` of the cache are dirty, and lines with a partly stored sector have at most
+  `partial_bytes`; both limits are divided equally among the sets. Beyond a limit the least recently
+  used such line of the set is written back. A partly stored sector is fetched first, unless memory
+  can write single bytes (`masks`).
 - Constant and texture caches: loads only.
 
 `serves` are the state spaces that the cache holds, `operators` the cache operators of the global
 loads that it holds (default: all); other requests are passed to the next stage. `reads` and
 `writes` count the sectors looked up, `read_hits` and `write_hits` those that hit, `fills` sectors
 fetched, and `write_backs` sectors written by evictions. A cache with `wavers` is pseudo-LRU: it
-evicts the least recently used line or the next one, at random. Neighbouring lines are in
-neighbouring sets. Each round of all sets starts at another set, so that no power-of-two stride
-fills a few sets only.
+evicts the least recently used line or the next one, at random. With S sets, S neighbouring lines
+are in S different sets, one after another; the next S lines begin at another set, by a hash, so
+that no power-of-two stride fills a few sets only.
 
-What is not: time. A load of a sector in flight is a hit, as on the measured chip, but two SMs that
-request a sector from L2 at once request it twice. `models/replay/schedule` decides the order of
-warps. Dirty sectors at the end of a launch are not counted. Every launch starts with empty caches,
-or (`--l2 warm`) with what the same launch left in L2.
+What is not: time. A load of a sector in flight is a hit, as on the measured chip.
+`models/replay/schedule` decides the order of warps. Sectors that are dirty at the end of a launch
+are not written back. Every launch starts with empty caches, or (`--l2 warm`) with what the same
+launch left in L2.
 
 Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
 docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.

@@ -11,12 +11,12 @@ nearby lanes of a request share a *transaction*. The rule differs by era:
   segment. It is halved while the lanes touch only one of its halves, down to 32 bytes.
 - 2.x global loads through L1 and local memory (`line`): one transaction per distinct 128-byte line
   of a request. 8 bytes per lane make two requests, 16 make four.
-- past L1 on 2.x and 3.x, and everywhere from 5.x on (`sector`): one transaction per distinct
-  32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes, but a sector moves once per warp
-  (of stores on 6.1 once per request); from 7.0 on an instruction is one request.
-- `collide`, for atomics from 2.x on: as `sector`, but lanes on one address, unless the assembler
-  has combined them, do not share a transaction: a sector moves once per lane on its most frequent
-  address.
+- loads and stores that bypass L1 on 2.x and 3.x, and all from 5.x on (`sector`): one transaction
+  per distinct 32-byte sector. On 5.x and 6.x a request has 8, 4 or 2 lanes for up to 4, for 8 and
+  for 16 bytes per lane, but the lanes of a warp share a sector (not those of stores on 6.1, where
+  each request moves it). From 7.0 on an instruction is one request.
+- atomics from 2.x on (`collide`): as `sector`, but a sector moves as many times as there are lanes
+  on its most frequent address, unless the assembler has combined them.
 - `each`: 32 bytes for each active lane. A guess for atomics on 1.x, which are not documented.
 
 Local memory is interleaved: word i of a thread is beside word i of its neighbours, so lanes at
@@ -29,9 +29,10 @@ What is modelled:
 - `ideal_transactions`, the fewest that could hold the distinct bytes of each group of lanes that
   shares transactions; `packed_transactions`, the fewest that could hold the bytes of all active
   lanes (a byte of two lanes twice), but no more than `transactions`.
-- `transactions_32` to `_128`, the transactions of that size. Under `sector` and `collide` they
-  count the parts of 128-byte lines that are moved at once, while `transactions` counts sectors. On
-  1.x `coherent_*` counts transactions of coalesced half-warps, `incoherent_32` of uncoalesced.
+- `transactions_32` to `_128`, the transactions of that size. With `sector` and `collide` they count
+  128-byte lines by the bytes that move (`transactions_96`: three sectors), while `transactions`
+  counts sectors. On 1.x `coherent_*` counts transactions of coalesced half-warps, `incoherent_32`
+  of uncoalesced.
 
 What is not: caches; the lane whose store wins; whether an inactive lane of an uncoalesced half-warp
 costs a transaction (here it does not).

@@ -6,9 +6,9 @@ once and answers all. On the measured chip, 132 blocks that read one array toget
 each sector, and 8 blocks 2; so it joins up to four. Reads of blocks that only overlap, as at the
 edges of a stencil, were not joined at all.
 
-What is modelled: the misses of a warp instruction in one line of L1 are a read. A read may equal
-one of the last `window` reads of the SMs that share this unit (the stage's scope). Then it is
-`joined`: it counts as a transaction, but does not reach L2. All other requests are passed on.
+What is modelled: the misses of a warp instruction in one line of L1 are a read. A read that equals
+one of the last `window` reads of the SMs that share this unit (`scope`) is `joined`: it counts as a
+transaction, but does not reach L2. All other requests are passed on.
 
 What is not: time. On a chip SMs that drift apart read separately; in the model SMs take turns.
 

@@ -11,9 +11,9 @@ access is the number of other lines used since the last use of its line; `histog
 by it. `serves`, `operators`, `store`, `local_store` and `fetch` are as in a cache: a store that
 allocates uses its line, and sectors that it covers whole hit later.
 
-The model follows one line in `sampled`, chosen by a hash of its number, and multiplies counts and
-distances by `sampled` (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). The followed
-lines are divided into SHARES histograms; their differences give the sampling error.
+The model follows one of every `sampled` lines, chosen by a hash of its number, and multiplies
+counts and distances by `sampled` (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, FAST 2015). The
+followed lines are divided into SHARES histograms; their differences give the sampling error.
 
 What is not: a sector that several stores cover in pieces does not hit; a line that a store evicts,
 or that an atomic bypasses, counts as used.

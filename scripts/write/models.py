@@ -12,9 +12,10 @@ from silicon.filled import filled  # noqa: E402
 HEAD = """# Models
 
 What each model counts, and what it leaves out. `scripts/write/models.py` writes this page from the
-docstrings of `models/`, which also say what the hardware does, with sources. `cutrace devices NAME`
-draws the models of a device in order, with their sizes. Names in backticks are raw counters, or
-keys of a stage in a device's file.
+docstrings of `models/`, which also say what the hardware does, with sources. A device's file lists
+its *stages*: the units that an access passes, such as L1, each with its model and the model's keys.
+`scope` says which SMs share a unit. `cutrace devices NAME` draws the stages in order, with their
+sizes. Names in backticks are raw counters, or keys of a stage.
 """
 LEFT_OUT = ("What the hardware does", "Hardware:", "Source:")
 """How the paragraphs begin that are in the files alone."""
