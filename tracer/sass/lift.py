@@ -39,6 +39,9 @@ _RESERVED = 0x400
 _SINCE_RESERVED = 90
 """Shared memory begins with 1024 bytes of the system since 9.0."""
 
+_BEFORE = 256
+"""Bytes before the parameters at which a place with an index may begin."""
+
 _LARGEST_TABLE = 1024
 """Bytes of a table of constants that is read at a place known at run time: a `switch` has one."""
 
@@ -446,10 +449,15 @@ class Lifter:
         return total
 
     def _launch_constant(self, made: str, bits: str, offset: int, size: int, index: str) -> str:
-        if offset >= self.code.parameters > 0:
+        is_new = self.code.capability >= _BLACKWELL
+        if is_new and offset in _BY_SIZE:
+            index = ""
+        # With an index the place may be before the parameters: that of an earlier element.
+        least = self.code.parameters - (_BEFORE if index and self._parameters else 0)
+        if offset >= least > 0:
             place = offset - self.code.parameters
             for start, parameter in reversed(self._parameters):
-                if start <= place:
+                if start <= max(place, 0):
                     if size == 8 and not index and place + size > start + parameter.size:
                         words = [
                             self._launch_constant(self.new(), "b32", offset + n, 4, "")
@@ -463,9 +471,6 @@ class Lifter:
                     where = f"{index or name}+{place - start}"
                     self.emit(f"ld.param.{bits}", made, f"[{where}]")
                     return made
-        is_new = self.code.capability >= _BLACKWELL
-        if is_new and offset in _BY_SIZE:
-            index = ""
         local = WINDOWS[Space.LOCAL][0]
         values = {**self._since(_LAUNCH), **self._since(_OF_DEVICE)}
         if size == 4 and not index and (word := self._cluster_word(offset)):

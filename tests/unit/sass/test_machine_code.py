@@ -572,6 +572,12 @@ def test_the_address_of_bank_0_is_before_that_of_its_parameters() -> None:
     assert re.search(r"add.s64 (\S+), \S+ 0;", lifted("ULDC.64 UR4, c[0x0][0x198]"))
 
 
+def test_an_index_may_begin_before_the_parameters() -> None:
+    # c[0x0][0x20c] is 4 bytes before them; of UR5 = 4 on they are reached
+    text = lifted("ULDC UR9, c[0x0][UR5+0x20c]")
+    assert re.search(r"add.u32 (%\w+), \S+ %UR5;\nld.param.b32 \S+ \[\1\+-4\];", text)
+
+
 def test_warps_of_a_group_wait_for_one_another_at_a_barrier_of_their_own() -> None:
     text = lifted("WARPGROUP.WAIT")
     assert re.search(r"shr.u32 (%\w+), \S+ 7;\nadd.u32 \1, \S+ 8;\nbar.sync \1, 128;", text)
