@@ -224,12 +224,12 @@ class Cache:
 
     @property
     def _shape(self) -> Shape:
-        """Return the geometry; loops are compiled for most of it."""
+        """Return the geometry; loops are compiled for what is `Fixed`."""
         wavers = self.wavers and self.policy == "lru"
         near, far = self.on_the_way or (0, 0)
         dirty, partial = self._share(self.dirty_bytes), self._share(self.partial_bytes)
         return Shape(
-            Fixed(self._ways),
+            self._ways,
             Fixed(self.line.bit_length() - 1),
             Fixed(self.sector.bit_length() - 1),
             Fixed(max(1, self.fetch // self.sector)),

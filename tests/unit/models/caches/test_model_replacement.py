@@ -8,7 +8,7 @@ import pytest
 from cases.cache_case import LOAD, ask, batch_of, make_cache, totals
 
 from cutrace.base.errors import CutraceError
-from cutrace.jit.loop import rows_asked
+from cutrace.jit.loop import compile_module, rows_asked
 from cutrace.models.replay.stateful import cache_sim
 
 WAYS = 4
@@ -80,6 +80,17 @@ def test_a_policy_finds_what_its_reference_finds(
     ]
     for lines in (mixed, scans, BELADY):
         assert hits_of(lines, policy=policy) == reference(lines)
+
+
+def test_one_loop_serves_any_number_of_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the reference's hits; a sweep over sizes would compile a loop for each of them."""
+    monkeypatch.setitem(rows_asked, cache_sim.__name__, cache_sim.WORTH)
+    simulate, lines = compile_module(cache_sim.__name__).simulate, [*range(17)] * 3 + BELADY
+    hits_of(lines, bytes=128 * 3)
+    compiled = len(simulate._made)
+    for ways in (1, 2, 5, 16, 17, 63):
+        assert hits_of(lines, bytes=128 * ways) == lru(lines, ways)
+    assert len(simulate._made) == compiled
 
 
 @pytest.mark.parametrize(
