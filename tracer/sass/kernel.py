@@ -15,6 +15,7 @@ from ..front.sass import BYTES, read_lines, read_schedule, sections
 from ..isa.table import instruction_table
 from ..ptx.kernel import CallTarget, Kernel, Location, Module, Symbol
 from ..ptx.kernel import Instruction as Operation
+from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
@@ -66,7 +67,16 @@ def _lifted(
 ) -> MachineKernel:
     lifted = Lifter(code, like.parameters).lift(HANDLERS)
     text, first = _text(alone, like.name, lifted)
-    linked = link_with_divergent_sync(parse_module(text), like.name)
+    parsed = parse_module(text)
+    linked = link_with_divergent_sync(parsed, like.name)
+    if lifted.flow.rejoins:  # lanes come back from a recursion apart
+        meetings = {
+            pc for pc, each in enumerate(linked.instructions)
+            if each.mnemonic == "bar.warp.sync"
+            and (owner := lifted.lines.get(each.ptx_line - first))
+            and owner.address % BYTES
+        }  # fmt: skip
+        linked = link_kernel(parsed, like.name, linked.meetings | meetings)
     return _with_rows(linked, like, code, lifted, first, places)
 
 
@@ -189,6 +199,8 @@ def _table(machine: MachineKernel) -> pa.Table:
                 for name in ("access", "reads", "writes", "order", "scope", "cache", "space")
             }
             entry["bytes"] = lifted["bytes"] if row in touching else facts.bytes
+        if each.address % BYTES:  # no instruction of the code
+            entry["class"] = "free"
         rows.append(entry)
     columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
     return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)

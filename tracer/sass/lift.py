@@ -28,6 +28,7 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.schema import Space
 from ..front.sass import BYTES
+from ..ptx.digraph import cycles
 from ..ptx.kernel import Variable
 from ..simt.memory.memory import WINDOWS
 from .cubin import HALF, Code, Instruction, plain
@@ -576,6 +577,11 @@ class Lifter:
             self.begin(instruction)
             if instruction.address in flow.labels:
                 self.label(label_of(instruction.address))
+            if lanes := flow.rejoins.get(instruction.address):  # a row that is not counted
+                place = instruction.address - BYTES // 2
+                self.now = Instruction(place, "BSYNC", ("recursion",), "", 0)
+                self.emit("bar.warp.sync", lanes, guarded=False)
+                self.now = instruction
             if instruction.guard in ("!PT", "!UPT"):  # it takes a turn, and does nothing
                 self.emit("nanosleep.u32", "0")
                 continue
@@ -664,6 +670,7 @@ def _placed(
         end += each.size
 
 
+_EXCHANGES = ("SHFL", "VOTE", "MATCH", "REDUX", "BAR.", "WARPSYNC")
 _PLAIN_JUMPS = frozenset({"BRA", "CALL"})
 
 
@@ -681,6 +688,8 @@ class Flow:
             if name.startswith(own) and place in self._at
         }
         """Functions that a call by address may mean, by place."""
+        self.rejoins: dict[int, str] = {}
+        """Places behind calls of a recursion, where its lanes meet again: registers of masks."""
         self._find_returns()
         seen = self._reach(0, self._successors)
         self.labels = {target for at in seen for target in self.targets(self._at[at])}
@@ -739,11 +748,26 @@ class Flow:
             if each.opcode.startswith("CALL.REL"):  # some are not marked as calls
                 for target in self.targets(each):
                     sites.setdefault(target, set()).add(each.address + BYTES)
+        called: dict[int, list[int]] = {entry: [] for entry in sites}
+        bodies = {entry: [*self._reach(entry, self._in_subroutine)] for entry in sites}
         for entry, after in sites.items():
-            for address in self._reach(entry, self._in_subroutine):
+            for address in bodies[entry]:
                 instruction = self._at[address]
                 if instruction.opcode.startswith("RET"):
                     self._returns.setdefault(address, set()).update(after)
+                elif instruction.opcode.startswith("CALL.REL"):
+                    called[entry] += self.targets(instruction)
+        recursive = {entry for loop in cycles(called) for entry in loop}
+        inside = {address for entry in recursive for address in bodies[entry]}
+        for address in sorted(inside):
+            if self._at[address].opcode.startswith(_EXCHANGES):
+                # Lanes of two levels may be at the same place.
+                why = "cutrace does not know functions that call themselves and exchange values"
+                raise self.code.refuse(self._at[address], why)
+        for each in self.code.instructions:
+            calls = each.opcode.startswith("CALL.REL") and each.address not in inside
+            if calls and recursive.intersection(self.targets(each)):
+                self.rejoins[each.address + BYTES] = self._lifter.new()
 
     def targets(self, instruction: Instruction) -> list[int]:
         """Return the addresses to which an instruction may branch."""
@@ -798,6 +822,10 @@ class Flow:
 
     def _branch(self, instruction: Instruction, form: str) -> None:
         lifter = self._lifter
+        if lanes := self.rejoins.get(instruction.address + BYTES):
+            if lifter.guard or not instruction.opcode.startswith("CALL"):
+                raise lifter.refuse("cutrace does not know this call")
+            lifter.emit("activemask.b32", lanes)
         if instruction.opcode.startswith("CALL") and len(lifter.operands) > 1:
             self._call_by_address(instruction)
             return

@@ -250,15 +250,16 @@ add.u32 %r2, %r2, %r1;
 DONE: st.param.b32 [sum], %r2; ret; }
 .visible .entry k(.param .u64 out, .param .u32 n) {
 .reg .b32 %r<4>; .reg .b64 %o, %w; ld.param.u64 %o, [out]; mov.u32 %r1, %tid.x;
-mul.wide.u32 %w, %r1, 4; add.u64 %o, %o, %w;
+mul.wide.u32 %w, %r1, 8; add.u64 %o, %o, %w;
 { .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), depth, (a);
 ld.param.b32 %r2, [b]; }
-st.global.u32 [%o], %r2; ret; }
+activemask.b32 %r3; st.global.v2.u32 [%o], {%r2, %r3}; ret; }
 """
     with cutrace.Session(tmp_path / "t.cutrace", code="sm_80", engine=engine) as gpu:
-        out = gpu.device_array(32, np.uint32)
+        out = gpu.device_array((32, 2), np.uint32)
         gpu.load_ptx(depth).get_function("k")[1, 32](out, np.uint32(0))
-        assert out.copy_to_host().tolist() == [n * (n + 1) // 2 for n in range(32)]
+        sums = [[n * (n + 1) // 2, 0xFFFFFFFF] for n in range(32)]  # and all lanes are back
+        assert out.copy_to_host().tolist() == sums
     trace = cutrace.read_trace(tmp_path / "t.cutrace")
     assert verify(trace) == []
     times = cutrace.analyze(trace, "a100", jobs=1).launches[0].table("opcode")
