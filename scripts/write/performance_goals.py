@@ -30,7 +30,7 @@ NAMES = {
     "search": "BFS, 100 k nodes",
 }
 OCLGRIND = (
-    "Oclgrind: it uses both cores. A recording runs on one core, and compresses and writes on the"
+    "Oclgrind: it uses both cores. These recordings ran blocks on one core, and compressed on the"
     " other. For SpMV the bare recorder alone takes longer than a twentieth of Oclgrind's time."
 )
 SIMULATOR = (
