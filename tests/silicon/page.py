@@ -107,8 +107,7 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 OTHER = "h100_fresh2.json"
 BOTH_CHIPS = """An {other} gives the same counts. Of {of} counts of the first {launches} launches of
-`fresh2*.cu` {equal} are equal on both chips. The others depend on time, in
-{kernels}.
+`fresh2*.cu` {equal} are equal on both chips. The others depend on time.
 So the counts belong to the architecture; clocks, bandwidth and memory sizes are data of each
 device's file."""
 
@@ -134,7 +133,6 @@ def both_chips() -> str:
         launches=len(captured["launches"]),
         of=of,
         equal=of - len(differ),
-        kernels=", ".join(f"`{name}`" for name in sorted({kernel for kernel, *_ in differ})),
     )
 
 

@@ -170,7 +170,6 @@ def section() -> str:
         reasons=_lines(_reasons(far)),
         cached=_lines(_caches(caches)),
         cache_reasons=_lines(_reasons(not_near)),
-        ends=_ends(),
     )  # fmt: skip
 
 
@@ -198,12 +197,6 @@ def _sets(counts: Mapping[str, Sequence[Beside]]) -> Iterator[tuple[object, ...]
             f"{_percent(near, pairs)} %", f"{_percent(equal, pairs)} %", comparable,
             f"{_percent(close, comparable)} %", f"{_percent(same, comparable)} %",
         )  # fmt: skip
-
-
-def _ends() -> str:
-    """The programs that were not recorded to the end."""
-    odd = (e for draw in unseen.DRAWS for e in draw.ended() if e.is_judged and not e.is_whole)
-    return "; ".join(f"{each.program} ({each.why})" for each in odd)
 
 
 def shares(compared: Iterable[Beside]) -> tuple[int, int, int]:
