@@ -20,7 +20,7 @@ determine cache hits, so the launch is estimated twice, with every load a hit an
 miss. Both ends are widened by the confidence interval of the sample.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -45,6 +45,7 @@ from .polls import Lock, drop_polls, find_locks, find_polls, insists
 from .sample_warps import Histories, Ran
 from .units import (
     LOADS,
+    REQUESTS_TO_L2,
     SECTOR,
     STORES,
     WIDE_DIVISION,
@@ -105,6 +106,7 @@ STALLS = {
 L1_UNIT, SHARED_QUEUE, L1_QUEUE = "L1 and shared memory", "queue of shared memory", "queue of L1"
 QUEUE_OF = {
     **{"L2": "L2", "DRAM": "memory", "texture units": "queue of textures"},
+    REQUESTS_TO_L2: L1_QUEUE,
     **{"PCIe": "memory", "PCIe, stores": "memory"},
     **{"issue slots": "issue slots", "ADU pipe": "", BLOCKS: ""},
     **{"atomics": "atomics", "atomics of a slice": "atomics", "atomics tried again": "atomics"},
@@ -281,8 +283,9 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     start = measured.launch_ns(request.mhz)
     if any(_space(row) for row in sums.values()):
         start += measured.dram_cycles(request.mhz) * ns
-    if _prints(request.instructions):
-        start += measured.print_ns
+    if prints := _prints(request.instructions):
+        calls = [sum(prints.get(block, 0) * n for block, n in each) for each, _ in ran.histories]
+        start += measured.print_ns * max(1, *calls)
     sms = request.device.chip.sms
     took, (own, at) = met + start, _stall_shares(chains, whole * cycles)
     stalls = _with_queue(own, parts, met, sums)
@@ -345,8 +348,10 @@ def combine(parts: Sequence[Part]) -> float:
 
 
 @cached_by_identity
-def _prints(instructions: pa.Table) -> bool:
-    return any(PRINTS in text for text in instructions["text"].to_pylist())
+def _prints(instructions: pa.Table) -> Mapping[int, int]:
+    """Return the calls that print of each basic block; a warp waits for each."""
+    rows = rows_of(instructions, "block", "text")
+    return Counter(row["block"] for row in rows if PRINTS in row["text"])
 
 
 def _spilled(request: EstimateInput, issued: Mapping[int, float]) -> float:

@@ -50,6 +50,7 @@ ADU_CYCLES = 2
 WIDE_DIVISION = re.compile(r"(?:div|rem)\.[us]64")
 """Divisions for which ptxas calls a routine each time."""
 DIVISION = "64-bit division"
+REQUESTS_TO_L2 = "requests to L2"
 LANE = re.compile(r"%(?:tid\.[xyz]|laneid|lanemask_\w+)")
 """Special registers that differ between lanes."""
 REQUESTS = tuple(
@@ -270,6 +271,7 @@ def _sm_times(work: Work, measured: Measured) -> Iterator[Part]:
     for name, cycles in pipes.items():
         yield Part(name if name == DIVISION else f"{name} arithmetic", cycles * ns)
     yield Part("L1 and shared memory", data * ns)
+    yield Part(REQUESTS_TO_L2, _asking(work.sums) * ns)
     yield Part("texture units", texture * ns)
     tensor = max(0.0, (tensor * work.share) ** 3 - work.products**3) ** (1 / 3)
     yield Part("tensor pipe", tensor * 1000 / work.mhz)
@@ -466,7 +468,8 @@ def _is_spread(counted: Counts, space: str) -> bool:
 
 
 UNIT = {
-    **{"L1 and shared memory": "L1", "texture units": "L1", "atomics": "L2"},
+    **{"L1 and shared memory": "L1", REQUESTS_TO_L2: "L1"},
+    **{"texture units": "L1", "atomics": "L2"},
     **{"L2": "", "DRAM": "", "launching blocks": "", "latency": "", "PCIe": "", "PCIe, stores": ""},
     **{AT_ONE_ADDRESS: "slice", "atomics of a slice": "slice"},
     **{"atomics tried again": "slice", "locks": ""},

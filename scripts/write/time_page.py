@@ -195,7 +195,7 @@ def details() -> str:
     lines = [",".join(DETAILS)]
     for (device, table, part, _), least in product(SETS, (0, ENOUGH)):
         rows = [row for row in rows_of(table, part) if float(row["measured"]) >= least]
-        if rows and "bound" in rows[0]:
+        if rows and "sm" in rows[0]:
             cells = device, part, str(least // 1000), *_details(rows)
             lines.append(",".join(cells))
     return "\n".join(lines) + "\n"

@@ -233,6 +233,52 @@ def test_a_remainder_of_64_bits_takes_what_was_measured(waits: Path, measured: M
     assert part(on_h200(waits, 2), "issue slots") > 8 * 64 * 60 / 4 * 1000 / 1500
 
 
+SAYS = """
+#include <cstdio>
+extern "C" __global__ void say(int times)
+{
+    for (int i = 0; i < times; i++) if (threadIdx.x == 0) printf("%d\\n", i);
+}
+"""
+
+
+def test_a_warp_waits_for_each_of_its_lines_that_are_printed(
+    tmp_path: Path, measured: Measured
+) -> None:
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        say = gpu.compile(SAYS).get_function("say")
+        say[1, 32](1)
+        say[1, 32](5)
+    one, five = (launch.estimate for launch in analyze(path, "h200").launches)
+    assert one
+    assert five
+    assert five.ns - one.ns == pytest.approx(4 * measured.print_ns, rel=0.05)
+
+
+APART = """
+extern "C" __global__ void copy(float *to, const float *from, int words)
+{
+    int mine = (blockIdx.x * blockDim.x + threadIdx.x) * words;
+    for (int i = 0; i < words; i++) to[mine + i] = from[mine + i];
+}
+"""
+
+
+def test_a_few_sms_wait_for_the_way_to_l2_of_sectors_that_are_alone_in_their_lines(
+    tmp_path: Path,
+) -> None:
+    """Four SMs copy structures of 128 words: each lane has its own line, stored word by word."""
+    path = tmp_path / "t.cutrace"
+    with cutrace.Session(path) as gpu:
+        words = 4 * 256 * 128
+        data = gpu.device_array(words, np.float32), gpu.to_device(np.ones(words, np.float32))
+        gpu.compile(APART).get_function("copy")[4, 256](*data, 128)
+    stored = 256 * 128  # sectors of an SM; what is loaded comes besides
+    stores = (0.73 * stored + 0.82 * stored / 32) * 1000 / 1500
+    assert part(on_h200(path, 0), "requests to L2") > stores
+
+
 SUM = """
 extern "C" __global__ void sum(float *data)
 {
