@@ -267,7 +267,11 @@ def fifth() -> str:
     """What the fifth draw is, if there is one."""
     programs = len({row["program"] for row in read("h100_fifth_draw")})
     on = "on 27 November 2026 (commit 50a4890e)"
-    return f"| *fifth draw* | {programs} programs of 9 collections, {on} |\n" if programs else ""
+    return (
+        f"| *fifth draw* | {programs} of the 45 drawn programs, of 6 collections, {on} |\n"
+        if programs
+        else ""
+    )
 
 
 def clocks() -> str:
