@@ -87,7 +87,7 @@ _BANK_0_BASE = {0: 0x40, _SINCE_RESERVED: 0xC0, _BLACKWELL: -8}
 _PARAMETER_BASE = {_SINCE_RESERVED: 0x198, _BLACKWELL: 0x348}
 """Where that of the parameters there lies."""
 
-_BANK_3_BASE = {0: 0x48, _SINCE_RESERVED: 0xD0}
+_BANK_3_BASE = {0: 0x50, _SINCE_RESERVED: 0xD0, _BLACKWELL: 0x120}
 """Where the generic address of constant bank 3 lies."""
 
 _CLUSTERED = ("UCGABAR", "STAS", "REDAS", "UBLKCP.S.S", "UBLKRED.S.S")
@@ -422,7 +422,7 @@ class Lifter:
             if index:
                 base = self._made("mov.u32", name)
                 index = self._made("add.u32", base, index)
-                self.emit(f"ld.const.{bits}", made, f"[{index}+{inside}]")
+                self.emit(f"ld.const.{bits}", made, f"[{index}+{inside}]", guarded=True)
             else:
                 self.emit(f"ld.const.{bits}", made, f"[{name}+{inside}]")
             return made
@@ -470,7 +470,7 @@ class Lifter:
                     if index:
                         index = self._made("add.u32", self._made("mov.u32", name), index)
                     where = f"{index or name}+{place - start}"
-                    self.emit(f"ld.param.{bits}", made, f"[{where}]")
+                    self.emit(f"ld.param.{bits}", made, f"[{where}]", guarded=bool(index))
                     return made
         local = WINDOWS[Space.LOCAL][0]
         values = {**self._since(_LAUNCH), **self._since(_OF_DEVICE)}

@@ -14,7 +14,8 @@ ON_9 = ("atomic/wide", "atomic/halves_and_vectors", "control/function_pointers",
         "control/recursion_by_parameters", "copy/bulk", "copy/groups", "copy/mbarrier",
         "copy/mbarrier_parity", "copy/small", "matrix/wgmma", "warp/reduce")  # fmt: skip
 ON_8 = ("control/function_pointers", "control/recursion_at_a_label", "copy/groups")
-EVERYWHERE = [(name, "sm_90") for name in ON_9] + [(name, "sm_80") for name in ON_8]
+CONSTANTS = [("move/generic_addresses", code) for code in ("sm_80", "sm_90")]
+EVERYWHERE = CONSTANTS + [(name, "sm_90") for name in ON_9] + [(name, "sm_80") for name in ON_8]
 
 pytestmark = pytest.mark.skipif(
     find_file("nvdisasm") is None, reason="nvidia-cuda-nvdisasm is not installed"
