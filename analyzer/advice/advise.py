@@ -209,7 +209,7 @@ def gain_text(finding: Finding, launch: LaunchProfile) -> str:
 
 def _head(finding: Finding) -> str:
     more = f"; the same for {_accesses(finding.others)}" if finding.others else ""
-    part = "" if finding.share is None else f", {100 * finding.share:.0f} % of its traffic"
+    part = "" if finding.share is None else f", {100 * finding.share:.0f} % of the launch's traffic"
     return f"{finding.what}{more} ({finding.rule}{part})"
 
 

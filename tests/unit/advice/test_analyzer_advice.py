@@ -383,7 +383,7 @@ def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Capture
     assert joined.startswith(
         "h200 k<<<1, 32>>>()"
         " - k.cu:1: uncoalesced stores: 32 transactions, 4 needed"
-        " (uncoalesced, 100 % of its traffic)"
+        " (uncoalesced, 100 % of the launch's traffic)"
         " seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 needed; of 1024 bytes moved 128"
     )
     assert f"(cutrace why {trace.path} -d h200 --access 0.0.0.0.0)" in joined
@@ -433,6 +433,6 @@ def test_advice_for_programs_is_what_the_format_asks_for(tmp_path: Path, capsys:
     assert [row["what"] for row in rows] == [f["what"] for f in launch_["findings"]]
     assert run([*asked, "md"]) == 0
     markdown = capsys.readouterr().out
-    assert f"- `k.cu:1`: {finding['what']} (uncoalesced, 100 % of its traffic)\n" in markdown
+    assert f"- `k.cu:1`: {finding['what']} (uncoalesced, 100 % of the launch's traffic)\n" in markdown
     assert run([*asked, "yaml"]) == 2
     assert "no format 'yaml'" in capsys.readouterr().err
