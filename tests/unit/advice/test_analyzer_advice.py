@@ -433,6 +433,7 @@ def test_advice_for_programs_is_what_the_format_asks_for(tmp_path: Path, capsys:
     assert [row["what"] for row in rows] == [f["what"] for f in launch_["findings"]]
     assert run([*asked, "md"]) == 0
     markdown = capsys.readouterr().out
-    assert f"- `k.cu:1`: {finding['what']} (uncoalesced, 100 % of the launch's traffic)\n" in markdown
+    part = "(uncoalesced, 100 % of the launch's traffic)"
+    assert f"- `k.cu:1`: {finding['what']} {part}\n" in markdown
     assert run([*asked, "yaml"]) == 2
     assert "no format 'yaml'" in capsys.readouterr().err
