@@ -15,7 +15,6 @@ from pathlib import Path
 import pyarrow as pa
 
 from ..base.claim import Owner
-from ..base.cores import cores
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
 from .column import bytes_of
@@ -24,9 +23,6 @@ from .trace_folder import SizeLimit, reason, write_file
 
 HELD_BYTES = 1 << 20
 """Smaller batches are merged, since each costs some 700 bytes of headers, and time."""
-
-MANY_CORES = 8
-"""Cores from which columns are compressed on threads: rows are then made on several threads."""
 
 SEQUENCE = 4
 """Factor on that threshold for a table that is read sequentially."""
@@ -81,7 +77,7 @@ class TableFile:
 
     @cached_property
     def _writer(self) -> pa.ipc.RecordBatchFileWriter:
-        return _open_writer(self._stream, self._schema, self._codec, cores() >= MANY_CORES)
+        return _open_writer(self._stream, self._schema, self._codec)
 
     def append(self, batch: pa.RecordBatch) -> None:
         """Append rows; the caller must not change their memory any more."""
@@ -194,12 +190,12 @@ def _bytes_of_none(schema: pa.Schema, codec: str | pa.Codec) -> pa.Buffer:
 
 
 def _open_writer(
-    stream: pa.NativeFile, schema: pa.Schema, codec: str | pa.Codec, use_threads: bool = False
+    stream: pa.NativeFile, schema: pa.Schema, codec: str | pa.Codec
 ) -> pa.ipc.RecordBatchFileWriter:
-    """Open a writer that compresses columns one after another, or on threads, which cost a fifth
-    more processor time.
+    """Open a writer that compresses columns sequentially: threads cost a fifth more processor time
+    than they save, as measured.
     """
-    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=use_threads)
+    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
     return pa.ipc.new_file(stream, schema, options=options)
 
 

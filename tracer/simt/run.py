@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...base import progress
-from ...base.cores import cores
 from ...base.errors import KernelFault
 from .access.reach import NOTE
 from .kernel.launch import Launch, NullSink, Sink
@@ -132,7 +131,7 @@ def _run_waves(code: InstructionSet, sink: Sink, ran: progress.RunProgress) -> N
     is_compiled = tier.is_compiled
     first.run()
     waves = cut(launch, probe, _blocks_for(code, blocks, probe, first.steps))
-    written, jobs = 0, min(launch.options.jobs or cores(), len(waves))
+    written, jobs = 0, min(launch.options.jobs or 1, len(waves))
     if is_compiled and jobs > 1:
 
         def tell(written: int) -> None:

@@ -50,7 +50,7 @@ class RunOptions:
 
     jobs: int | None = option(
         None,
-        "Run thread blocks on N cores (default: all); the trace is the same.",
+        "Run thread blocks on N cores (default: 1); the trace is the same.",
         "N",
         typed=False,
     )
