@@ -108,8 +108,7 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 OTHER = "h100_fresh2.json"
 BOTH_CHIPS = """An {other} gives the same counts. Of {of} counts of the first {launches} launches of
 `fresh2*.cu` {equal} are equal on both chips. The others depend on time.
-So the counts belong to the architecture; clocks, bandwidth and memory sizes are data of each
-device's file."""
+So the counts belong to the architecture."""
 
 
 def differing() -> tuple[int, list[tuple[str, str, float, float]]]:
