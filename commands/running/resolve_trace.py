@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from ...base.claim import scratch_folder
 from ...base.errors import CutraceError, KernelFault
-from ...base.options import changed
 from ...base.scope import has_scope, stay_open
 from ...models.replay.interface.options import ReplayOptions
 from ...traces.address import as_given
+from ..options.command_line import typed
 from ..options.recording import SOURCES, Recording, record_source
 from ..options.selection import Reading
 from .program import build, choose_device, ending_text, run_program, script_command, tell_end
@@ -67,7 +67,7 @@ def _trace_of(source: Path, recording: Recording, replay: ReplayOptions) -> Path
         with redirect_stdout(sys.stderr) if has_scope() else nullcontext():
             attach(Session.at_close, replay)
             return record_source(source, out, recording)
-    if changed(recording):
+    if typed(recording):  # --jobs is also the replay's
         raise CutraceError(
             f"{as_given(source)}: the options of a recording need a source, not a trace; of a"
             " trace, --launch takes numbers, as in 3 or 0-7"
