@@ -78,7 +78,7 @@ def assert_same_for_all_jobs(folder: Path, source: str, *arrays: NDArray[Any]) -
         assert [name for name in traces[0] if traces[0][name] != traces[other][name]] == []
 
 
-def run_once(trace: Path, source: str, jobs: int) -> None:
+def run_once(trace: Path, source: str, jobs: int | None) -> None:
     """Record a kernel with two arrays of zeros."""
     with cutrace.Session(trace, jobs=jobs) as gpu:
         arrays = [gpu.to_device(np.zeros(N, np.int32), name) for name in "ab"]
@@ -121,6 +121,13 @@ def test_blocks_that_share_nothing_run_free(tmp_path: Path, written: Written, bo
     assert_same_for_all_jobs(tmp_path, f"{HEAD}{body}}}", np.zeros(N, np.int32), values)
     assert written.all_free
     assert len(written.waves) == 2
+
+
+def test_one_thread_runs_a_launch_unless_more_are_asked_for(
+    tmp_path: Path, written: Written
+) -> None:
+    run_once(tmp_path / "t.cutrace", f"{HEAD}{FREE['map']}}}", jobs=None)
+    assert written.waves == []
 
 
 EXCHANGE = {
