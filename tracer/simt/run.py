@@ -95,6 +95,9 @@ WAVE_MEMORY = 1 << 28
 PROBE_LANES = 1 << 12
 """Lanes of the first wave of a long launch: it tells how long a block runs, and where it stores."""
 
+LONG_LAUNCH = 2
+"""Full waves beyond which a launch is long: what it saves on threads exceeds a small first wave."""
+
 WAVE_STEPS = 1 << 16
 """Instructions of warps that later waves have, at least: some milliseconds."""
 
@@ -154,7 +157,7 @@ def cut(launch: Launch, first: int, blocks: int) -> list[NDArray[np.int64]]:
 
 
 def _probe_blocks(code: InstructionSet, blocks: int) -> int:
-    """Return the blocks of a small first wave; 0 if the launch is short, or its blocks depend on
+    """Return the blocks of a small first wave; 0 if the launch is not long, or its blocks depend on
     one another."""
     launch, traits = code.program.launch, code.traits
     if traits.moves is None or code.flow.waiting or launch.blocks_a_cluster > 1:
@@ -162,8 +165,7 @@ def _probe_blocks(code: InstructionSet, blocks: int) -> int:
     if launch.options.check_uninitialized:
         return 0
     probe = max(1, PROBE_LANES // (-(-launch.threads // 32) * 32))
-    is_long = launch.executed > (probe if traits.has_loops else blocks)
-    return min(probe, blocks) if is_long else 0
+    return min(probe, blocks) if launch.executed > LONG_LAUNCH * blocks else 0
 
 
 def _blocks_for(code: InstructionSet, blocks: int, probe: int, steps: int) -> int:
