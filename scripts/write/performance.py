@@ -8,7 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from performance_goals import Goal, bench_goals, scale_goals
+from performance_goals import (
+    NAMES,
+    Goal,
+    bench_goals,
+    byte_goals,
+    memory_goals,
+    rate_goals,
+    sampling_goals,
+)
 
 ROOT = Path(__file__).parents[2]
 sys.path.append(str(ROOT / "tests"))
@@ -53,46 +61,56 @@ def _machine(machine: Mapping[str, object]) -> str:
 
 
 def _targets(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
-    """Every target, and its result."""
+    """Every target with its result, a table per kind; those of samples have a section."""
     yield TARGETS
-    rows = [*bench_goals(cases), *scale_goals(scale)]
-    yield _table(("work", "against, or of what", "target", "result", ""), _goal_rows(rows))
-    missed = {g.reason: g.work for g in rows if not g.is_met}
+    memory = [goal for each in scale.get("memory", ()) for goal in memory_goals(each)]
+    tables = [
+        list(bench_goals(cases)),
+        list(rate_goals(scale)),
+        [goal for size in scale.get("bytes", ()) for goal in byte_goals(size)],
+        memory,
+    ]
+    for goals in filter(None, tables):
+        yield from (MEMORY,) if goals is memory else ()
+        yield _goal_table(goals)
+    yield from _reasons([goal for goals in tables for goal in goals])
+
+
+def _reasons(goals: Sequence[Goal]) -> Iterator[str]:
+    """Why targets are missed."""
+    missed = dict.fromkeys(goal.reason for goal in goals if not goal.is_met)
     if missed:
         yield "Missed targets, and why:\n\n" + "\n".join(f"- {reason}" for reason in missed)
 
 
 TARGETS = """## Targets and results
 
-An `x` is the time of another program divided by cutrace's, from the launch to the closed trace, in
-a warm process. *Smaller* kernels have sizes that Numba's simulator can run. The *bare recorder*
-(`scripts/measure/bench_recorder.cpp`) is a loop compiled by g++ that runs warps and keeps a row for
-each access, but checks no addresses and writes nothing: the limit of this machine. Its ratio is
-cutrace's time divided by its time. Memory is the peak of the process, interpreter and libraries
-(100 to 170 MB) included; *growth* is how much it grows, as a part, from 10^7 to 10^8 accesses."""
+Targets are in brackets; bold results miss theirs. An `x` is the time of another program divided by
+cutrace's, from the launch to the closed trace, in a warm process: more is better. Numba's simulator
+runs the size in brackets. The *bare recorder* (`scripts/measure/bench_recorder.cpp`) is a loop
+compiled by g++ that runs warps and keeps a row for each access, but checks no addresses and writes
+nothing: the limit of this machine. The last two columns are cutrace's time divided by the bare
+recorder's: less is better."""
+MEMORY = """Memory, with 10^8 accesses: the peak of the process, interpreter and libraries (100 to
+170 MB) included, and its relative increase from 10^7 accesses (0.1 is 10 %):"""
 
 
-ALIKE = 3
-"""Met targets of one kind from which they share a row."""
-
-
-def _goal_rows(goals: Sequence[Goal]) -> Iterator[tuple[str, ...]]:
-    """Yield a row per target; those of one kind that are met share one, with their results."""
-    kinds: dict[tuple[str, str], list[Goal]] = {}
+def _goal_table(goals: Sequence[Goal]) -> str:
+    """A row per work. A target of a whole column is in its title, others follow the results."""
+    targets: dict[str, set[str]] = {}
+    cells: dict[str, dict[str, str]] = {}
     for goal in goals:
-        kinds.setdefault((goal.measure, goal.target), []).append(goal)
-    for (measure, target), some in kinds.items():
-        met = [goal for goal in some if goal.is_met]
-        apart = [goal for goal in some if not goal.is_met or len(met) < ALIKE]
-        if len(met) >= ALIKE:
-            works, results = (
-                "; ".join(map(str, each))
-                for each in zip(*((g.work, g.result) for g in met), strict=True)
-            )
-            yield works, measure, target, results, ""
-        for goal in apart:
-            missed = "" if goal.is_met else "**missed**"
-            yield goal.work, measure, target, goal.result, missed
+        targets.setdefault(goal.column, set()).add(goal.target)
+    for goal in goals:
+        own = f" ({goal.target})" if len(targets[goal.column]) > 1 else ""
+        cells.setdefault(goal.work, {})[goal.column] = goal.cell + own
+    heads = (_title(column, some) for column, some in targets.items())
+    rows = ((work, *(each.get(c, "") for c in targets)) for work, each in cells.items())
+    return _table(("work", *heads), rows)
+
+
+def _title(column: str, targets: set[str]) -> str:
+    return f"{column} ({''.join(targets)})" if len(targets) == 1 else column
 
 
 def _bench(bench: Measured) -> Iterator[str]:
@@ -100,17 +118,23 @@ def _bench(bench: Measured) -> Iterator[str]:
     small = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
     yield (
         f"## Compared with others\n\nMedians, in seconds, load {bench['machine']['load']}. The last"
-        f" three columns are of the smaller kernels (`bench_cases.SMALL`), in a separate run, load"
-        f" {small}. An empty cell was not measured."
+        f" three columns are of the sizes in brackets, in a separate run, load {small}. The column"
+        " of g++ has the same work as a C++ loop that records nothing. An empty cell was not"
+        " measured."
     )
     yield _table(
         (
             *("kernel", "cutrace", "Oclgrind", "`g++ -O2`", "bare recorder", "trace, MB"),
-            *("cutrace, smaller", "Numba's simulator", "bare recorder"),
+            *("cutrace (size in brackets)", "Numba's simulator", "bare recorder"),
         ),
         (
             (
-                *(c["name"], _short(c["cutrace"]), _short(c["oclgrind"]), _short(c["native"])),
+                *(
+                    NAMES[c["name"]],
+                    _short(c["cutrace"]),
+                    _short(c["oclgrind"]),
+                    _short(c["native"]),
+                ),
                 *(_short(c.get("recorder")), _short(c["trace_bytes"] / 1e6), _short(c["small"])),
                 *(_short(c["simulator"]), _short(c.get("small_recorder"))),
             )
@@ -143,8 +167,10 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
 
 def _sampling(found: Sequence[Measured]) -> Iterator[str]:
     yield SAMPLING
+    goals = [list(sampling_goals(m)) for m in found]
+    heads = (_title(goal.column, {goal.target}) for goal in goals[0])
     yield _table(
-        ("kernel", "blocks", "blocks run", "all, s", "sample, s", "faster", "least coverage"),
+        ("kernel", "blocks", "blocks run", "all, s", "sample, s", *heads, "seeds"),
         (
             (
                 m["kernel"],
@@ -152,12 +178,13 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
                 m["sampled"],
                 f"{m['seconds_whole']:.3f}",
                 f"{m['seconds_sample']:.3f}",
-                f"{m['times_faster']:.0f} x",
-                f"{100 * m['least_coverage']:.0f} of 100 ({m['seeds']} seeds)",
+                *(goal.cell for goal in some),
+                m["seeds"],
             )
-            for m in found
+            for m, some in zip(found, goals, strict=True)
         ),
     )
+    yield from _reasons([goal for some in goals for goal in some])
 
 
 SAMPLING = """## Samples of blocks
@@ -165,16 +192,17 @@ SAMPLING = """## Samples of blocks
 `--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal stretches
 in between, and gives each counter a 95 % confidence interval. The samples were drawn with many
 seeds. The coverage of a counter is the share of seeds whose interval contains the true value;
-*least coverage* is that of the worst counter, with a target of 95 of 100.
+*least coverage* is that of the worst counter.
 
 Student's interval alone is too narrow. In a sparse matrix whose rows have Pareto's lengths
 (exponent 1.3), a few blocks do much of the work and most samples have none of these; Student's
 interval covers the true value in 70 to 85 of 100 samples. `analyzer/counting/interval.py` therefore
-widens it by ten times the distance from the middle group of blocks to the farthest, divided by the
+divides the sampled blocks into groups and widens the interval at each end: by ten times the
+distance from the median of the groups' values to the farthest value on that side, divided by the
 number of groups. With four blocks of such a matrix an interval reaches from almost nothing to three
 times the value. For equal blocks, as in the transpose, the addition is zero. Intervals do not cover
 rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the
-work), nor the sides of a large grid, each represented by one block."""
+work), nor the edges of a large grid, each represented by one block."""
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {

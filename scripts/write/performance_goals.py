@@ -9,38 +9,44 @@ Measured = dict[str, Any]
 
 @dataclass(frozen=True)
 class Goal:
-    """A target and its result; `reason` explains a miss."""
+    """A target and its result, in a row and a column of a table; `reason` explains a miss."""
 
     work: str
-    measure: str
+    column: str
     target: str
     result: str
     is_met: bool
     reason: str
 
+    @property
+    def cell(self) -> str:
+        """The result, bold if it misses the target."""
+        return self.result if self.is_met else f"**{self.result}**"
+
 
 NAMES = {
-    "tiled_product": "tiled product 256^3",
-    "reverse_array": "reverse array, 1 M",
-    "transpose": "transpose 1024^2",
-    "histogram": "histogram, 1 M",
-    "bitonic_sort": "bitonic sort, 1 M keys",
-    "mandelbrot": "Mandelbrot 512^2 x 256",
-    "sparse_product": "SpMV, 100 k rows",
-    "search": "BFS, 100 k nodes",
+    "tiled_product": "tiled product, 256^3 (160^3)",
+    "reverse_array": "reverse array, 1 M (131 k)",
+    "transpose": "transpose, 1024^2 (192^2)",
+    "histogram": "histogram, 1 M (33 k)",
+    "bitonic_sort": "bitonic sort, 1 M keys (16 k)",
+    "mandelbrot": "Mandelbrot, 512^2 x 256 (384^2 x 64)",
+    "sparse_product": "SpMV, 100 k rows (131 k)",
+    "search": "BFS, 100 k nodes (16 k)",
 }
+"""The work of each case: its size, and in brackets the one for Numba's simulator."""
 OCLGRIND = (
     "Oclgrind: it uses both cores. These recordings ran blocks on one core, and compressed on the"
-    " other. For SpMV the bare recorder alone takes longer than a twentieth of Oclgrind's time."
+    " other. For SpMV even the bare recorder takes a twentieth of Oclgrind's time."
 )
 SIMULATOR = (
-    "Numba's simulator: it takes some 0.2 ms for a thread, so the target of 1000 x leaves cutrace"
-    " 0.2 microseconds for a thread. For a row of SpMV, with random reads, even the bare recorder"
-    " takes longer. BFS has a launch for each level, each with a fixed cost."
+    "Numba's simulator: it takes some 0.2 ms per thread, so the target of 1000 x leaves cutrace"
+    " 0.2 µs per thread. In SpMV a thread computes a row, with random reads; even the bare recorder"
+    " takes longer for one."
 )
 BARE = (
-    "Bare recorder: BFS has a launch for each level, each with a fixed cost of some 2 ms: seven"
-    " files, preparing a launch, comparing paths."
+    "BFS: it has a launch for each level, each with a fixed cost of some 2 ms: seven files,"
+    " preparing a launch, comparing paths."
 )
 LANES = (
     "Lane instructions: registers of alternating warps pass through the processor's caches; time"
@@ -89,8 +95,7 @@ def bench_goals(cases: Sequence[Measured]) -> Iterator[Goal]:
             )
     for case in cases:
         if case["small_ratio"] is not None:
-            name = f"{NAMES[case['name']].partition(',')[0]}, smaller"
-            found, bar = case["small_ratio"], case["small_bar"]
+            name, found, bar = NAMES[case["name"]], case["small_ratio"], case["small_bar"]
             yield _at_least(name, "Numba's simulator", found, bar, " x", SIMULATOR)
     for case in cases:
         yield from _bare_goals(case)
@@ -98,18 +103,17 @@ def bench_goals(cases: Sequence[Measured]) -> Iterator[Goal]:
 
 def _bare_goals(case: Measured) -> Iterator[Goal]:
     """Beside a loop that does the least that a recording does."""
-    name = NAMES[case["name"]]
-    for work, ours, theirs in (
-        (name, "cutrace", "recorder"),
-        (f"{name.partition(',')[0]}, smaller", "small", "small_recorder"),
+    for column, ours, theirs in (
+        ("cutrace / bare recorder", "cutrace", "recorder"),
+        ("the same with the size in brackets", "small", "small_recorder"),
     ):
         if case.get(theirs) and case[ours]:
             found = case[ours] / case[theirs]
-            yield _at_most(work, "bare recorder", found, MOST_OF_BARE, BARE)
+            yield _at_most(NAMES[case["name"]], column, found, MOST_OF_BARE, BARE)
 
 
-def scale_goals(scale: Measured) -> Iterator[Goal]:
-    """The targets of scripts/scale, for the parts that it was run with."""
+def rate_goals(scale: Measured) -> Iterator[Goal]:
+    """The targets of what one core does in a second."""
     rates = {rate["what"]: rate["rate"] / 1e6 for rate in scale.get("rates", ())}
     for what, bar, unit, reason in (
         ("lane instructions executed, stream", 500.0, " M/s", LANES),
@@ -118,43 +122,48 @@ def scale_goals(scale: Measured) -> Iterator[Goal]:
         ("caches, stream", 15.0, " M requests/s", CACHES),
     ):
         if what in rates:
-            yield _at_least(what, "one core", rates[what], bar, unit, reason)
-    for size in scale.get("bytes", ()):
-        yield from _bytes(size)
-    for memory in scale.get("memory", ()):
-        yield from _memory(memory)
-    for sampled in scale.get("sampling", ()):
-        yield from _sampled(sampled)
+            yield _at_least(what, "in a second, on one core", rates[what], bar, unit, reason)
 
 
-def _bytes(size: Measured) -> Iterator[Goal]:
+def byte_goals(size: Measured) -> Iterator[Goal]:
+    """The targets of the size of a trace."""
     is_regular = size["kind"] == "regular"
     access, control = (0.15, 0.05) if is_regular else (5.0, 0.05 if size["kind"] == "random" else 1)
-    kernel = f"{size['kernel']} ({size['kind']})"
+    kernel = size["kernel"]
     found = size["bytes_a_lane_access"], size["bytes_a_warp_instruction"]
-    yield _at_most(f"{kernel}: bytes a lane access", "trace", found[0], access, BYTES)
-    yield _at_most(f"{kernel}: bytes a warp instruction", "trace", found[1], control, BYTES)
+    yield _at_most(kernel, "trace bytes per lane access", found[0], access, BYTES)
+    yield _at_most(kernel, "trace bytes per warp instruction", found[1], control, BYTES)
 
 
-def _memory(memory: Measured) -> Iterator[Goal]:
-    what, peak = f"{memory['what']} {memory['kernel']}, 10^8", memory["peak_bytes"][-1] / 2**30
-    yield _at_most(f"{what}: peak memory, GiB", "process", peak, 1.0, MEMORY)
-    growth = memory["growth"]
-    yield _at_most(f"{what}: growth from 10^7", "process", growth, 0.1, MEMORY)
+def memory_goals(memory: Measured) -> Iterator[Goal]:
+    """The targets of a process's memory."""
+    kernel, what, peak = memory["kernel"], memory["what"], memory["peak_bytes"][-1] / 2**30
+    yield _at_most(kernel, f"{what}: peak, GiB", peak, 1.0, MEMORY)
+    yield _at_most(kernel, f"{what}: growth", memory["growth"], 0.1, MEMORY)
 
 
-def _sampled(sampled: Measured) -> Iterator[Goal]:
-    what = f"1 % of the blocks, {sampled['kernel']}"
-    yield _at_least(what, "whole recording", sampled["times_faster"], 50.0, " x", SAMPLING)
+def sampling_goals(sampled: Measured) -> Iterator[Goal]:
+    """The targets of a sample of blocks."""
+    kernel, found = sampled["kernel"], sampled["times_faster"]
+    yield _at_least(kernel, "faster", found, 50.0, " x", SAMPLING)
     covered = 100 * sampled["least_coverage"]
-    yield _at_least(f"{what}: intervals", "worst counter", covered, 95.0, " of 100", SAMPLING)
+    yield _at_least(kernel, "least coverage", covered, 95.0, " of 100", SAMPLING)
 
 
-def _at_least(work: str, measure: str, found: float, bar: float, unit: str, reason: str) -> Goal:
+def _at_least(work: str, column: str, found: float, bar: float, unit: str, reason: str) -> Goal:
     return Goal(
-        work, measure, f"at least {bar:g}{unit}", f"{found:.3g}{unit}", found >= bar, reason
+        work, column, f"at least {bar:g}{unit}", f"{_short(found)}{unit}", found >= bar, reason
     )
 
 
-def _at_most(work: str, measure: str, found: float, bar: float, reason: str) -> Goal:
-    return Goal(work, measure, f"at most {bar:g}", f"{found:.3g}", found <= bar, reason)
+def _short(value: float) -> str:
+    """Three digits.
+
+    >>> _short(3047.6), _short(0.04932)
+    ('3,050', '0.0493')
+    """
+    return f"{float(f'{value:.3g}'):,.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _at_most(work: str, column: str, found: float, bar: float, reason: str) -> Goal:
+    return Goal(work, column, f"at most {bar:g}", f"{found:.3g}", found <= bar, reason)
