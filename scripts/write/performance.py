@@ -1,7 +1,5 @@
-"""Write docs/performance.md from docs/scale.json, docs/bench.json (of scripts/bench --json) and
-docs/history.csv (of scripts/bench --compare REF --keep)."""
+"""Write docs/performance.md from docs/scale.json and docs/bench.json (of scripts/bench --json)."""
 
-import csv
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +37,6 @@ def write() -> str:
         *_targets(cases["cases"], scale),
         *(_bench(cases) if cases["cases"] else ()),
         *(text for name, section in SECTIONS.items() if name in scale for text in section(scale)),
-        *_history(DOCS / "history.csv"),
     ]
     return filled("\n\n".join(parts) + "\n")
 
@@ -210,31 +207,6 @@ SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
     "sampling": lambda scale: _sampling(scale["sampling"]),
 }
 """The section of each part that scripts/scale measured."""
-
-
-SHOWN_RUNS = 6
-HISTORY = """## History
-
-`scripts/bench --compare REF --keep` measures the CPU seconds of a commit, and in turn with it those
-of an earlier one, REF. In brackets: REF's seconds divided by the commit's; above 1 the commit is
-faster. Only these ratios are comparable between runs, since machines and their load differ."""
-
-
-def _history(path: Path) -> Iterator[str]:
-    """What was measured of one commit after another, the newest last."""
-    with path.open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    runs = list(dict.fromkeys((r["date"], r["commit"], r["against"]) for r in rows))[-SHOWN_RUNS:]
-    cells: dict[str, dict[tuple[str, ...], str]] = {}
-    for r in rows:
-        ratio = float(r["seconds_against"]) / float(r["seconds"])
-        run = r["date"], r["commit"], r["against"]
-        cells.setdefault(r["work"], {})[run] = f"{r['seconds']} ({ratio:.2f})"
-    yield HISTORY
-    yield _table(
-        ("work", *(f"{date}, {commit} (REF: {against})" for date, commit, against in runs)),
-        ((work, *(found.get(run, "") for run in runs)) for work, found in cells.items()),
-    )
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -38,7 +38,7 @@ def is_whole(row: Row) -> bool:
 
 
 def _programs(rows: Sequence[Row]) -> Iterator[str]:
-    yield "| collection | tried | built | ran to the end | own check passed | failed | not tried |"
+    yield "| collection | tried | built | ran to the end | own check: passed | failed | not tried |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for name in dict.fromkeys(row["collection"] for row in rows):
         mine = [row for row in rows if row["collection"] == name]
@@ -54,10 +54,11 @@ def _programs(rows: Sequence[Row]) -> Iterator[str]:
 def _strangers(rows: Sequence[Row]) -> str:
     columns = ("tried", "built", "ran", "check", "arguments", "time")
     tried, built, ran, check, arguments, time = (sum(int(r[c]) for r in rows) for c in columns)
+    others = built - ran - arguments - time
     return (
         f"of {tried} programs of {len(rows)} collections\n{built} were built and {ran} ran to the"
-        f" end ({check} with an own check that passed); {arguments} wanted other\narguments, and"
-        f" {time} were cut off after 40 s with their launches recorded so far"
+        f" end ({check} with an own check that passed); {arguments} wanted other\narguments,"
+        f" {time} were cut off after 40 s with their launches recorded so far, and {others} failed"
     )
 
 
