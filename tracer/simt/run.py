@@ -92,11 +92,9 @@ WAVE_LANES = 1 << 16
 WAVE_MEMORY = 1 << 28
 """Limit of shared and local memory of a wave's blocks, in bytes."""
 
-PROBE_LANES = 1 << 12
-"""Lanes of the first wave of a long launch: it tells how long a block runs, and where it stores."""
-
 LONG_LAUNCH = 2
-"""Full waves beyond which a launch is long: what it saves on threads exceeds a small first wave."""
+"""Full waves beyond which a launch is long. Its first wave tells how long a block runs, and where
+it stores; the others may run on threads."""
 
 WAVE_STEPS = 1 << 16
 """Instructions of warps that later waves have, at least: some milliseconds."""
@@ -119,21 +117,20 @@ def run(code: InstructionSet, sink: Sink) -> None:
 
 
 def _run_waves(code: InstructionSet, sink: Sink, ran: progress.RunProgress) -> None:
-    """Run waves in order, or on threads after a first, small one."""
+    """Run waves in order, or on threads after the first one."""
     program, launch, blocks = code.program, code.program.launch, blocks_a_wave(code)
     pools = pools_of(program.memory)
     tier = LaunchTier(code, min(blocks, launch.executed))
-    probe = _probe_blocks(code, blocks)
-    if not probe:
+    if not _may_run_apart(code, blocks):
         _run_in_order(code, cut(launch, 0, blocks), tier, pools, sink, ran)
         return
     arenas = program.memory.global_, program.memory.const, program.memory.surface
     stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
-    first = Wave(code, launch.numbers(0, probe), pools, sink, tier)
+    first = Wave(code, launch.numbers(0, blocks), pools, sink, tier)
     first.guard_stores(NOTE, stored)
     is_compiled = tier.is_compiled
     first.run()
-    waves = cut(launch, probe, _blocks_for(code, blocks, probe, first.steps))
+    waves = cut(launch, blocks, _blocks_for(code, blocks, first.steps))
     written, jobs = 0, min(launch.options.jobs or 1, len(waves))
     if is_compiled and jobs > 1:
 
@@ -156,21 +153,19 @@ def cut(launch: Launch, first: int, blocks: int) -> list[NDArray[np.int64]]:
     ]
 
 
-def _probe_blocks(code: InstructionSet, blocks: int) -> int:
-    """Return the blocks of a small first wave; 0 if the launch is not long, or its blocks depend on
-    one another."""
+def _may_run_apart(code: InstructionSet, blocks: int) -> bool:
+    """Return whether a launch is long, and its blocks do not depend on one another by its code."""
     launch, traits = code.program.launch, code.traits
     if traits.moves is None or code.flow.waiting or launch.blocks_a_cluster > 1:
-        return 0
+        return False
     if launch.options.check_uninitialized:
-        return 0
-    probe = max(1, PROBE_LANES // (-(-launch.threads // 32) * 32))
-    return min(probe, blocks) if launch.executed > LONG_LAUNCH * blocks else 0
+        return False
+    return launch.executed > LONG_LAUNCH * blocks
 
 
-def _blocks_for(code: InstructionSet, blocks: int, probe: int, steps: int) -> int:
-    """Return the blocks of later waves; `probe` blocks have run `steps` instructions of warps."""
-    fewest = -(-WAVE_STEPS * probe // max(steps, 1))
+def _blocks_for(code: InstructionSet, blocks: int, steps: int) -> int:
+    """Return the blocks of later waves; the first `blocks` ran `steps` instructions of warps."""
+    fewest = -(-WAVE_STEPS * blocks // max(steps, 1))
     return min(blocks, max(fewest, -(-code.program.launch.executed // MANY_WAVES)))
 
 

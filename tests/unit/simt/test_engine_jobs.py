@@ -27,7 +27,6 @@ N = GRID * BLOCK
 @pytest.fixture(autouse=True)
 def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small launch have many waves, and compile every kernel."""
-    monkeypatch.setattr(run, "PROBE_LANES", 2 * BLOCK)
     monkeypatch.setattr(run, "WAVE_LANES", 8 * BLOCK)
     monkeypatch.setattr(run, "WAVE_STEPS", 1)
     monkeypatch.setattr("cutrace.tracer.simt.tier._is_worth_compiling", lambda code: True)
@@ -162,7 +161,7 @@ EXCHANGE = {
         }
         __syncthreads();
         a[i] = b[(i + 64) % n];""",
-    "another array later": "if (blockIdx.x < 4) a[i] = 1; else b[i] = a[i - 64];",
+    "another array later": "if (blockIdx.x < 12) a[i] = 1; else b[i] = a[i - 64];",
 }
 
 
