@@ -246,15 +246,24 @@ def _try_lock(path: Path) -> int | None:
     lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     is_locked = False
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Between open and flock the owner may have removed it: then the path is another file.
-        is_locked = os.path.samestat(os.fstat(lock), os.lstat(path))
+        is_locked = _lock(lock, path)
     except (BlockingIOError, FileNotFoundError):
         pass
     finally:
         if not is_locked:
             os.close(lock)
     return lock if is_locked else None
+
+
+def _lock(lock: int, path: Path) -> bool:
+    """Lock an open file; return False if `path`, by which it was opened, is no longer that file.
+
+    Raises OSError if another process has locked it, or if it is gone.
+    """
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    # Between open and flock its owner may have removed it, and another one made a file of the same
+    # name: the lock counts only if the path still is this inode.
+    return os.path.samestat(os.fstat(lock), os.lstat(path))
 
 
 def release_all() -> None:
@@ -298,10 +307,7 @@ def _sweep_one(folder: Path) -> None:
             continue
         lock, words = mark_entry
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Between open and flock another sweep may have removed this mark, and a new claim may
-            # have made one of the same name: the lock counts only if the path still is this inode.
-            if not os.path.samestat(os.fstat(lock), os.lstat(mark)):
+            if not _lock(lock, mark):
                 continue  # another process removed it first
             if words["target"]:
                 _give_back(folder, folder.with_name(json.loads(words["target"])))
