@@ -126,22 +126,23 @@ def _run_waves(code: InstructionSet, sink: Sink, ran: progress.RunProgress) -> N
         return
     arenas = program.memory.global_, program.memory.const, program.memory.surface
     stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
+    jobs = launch.options.jobs or 1
     first = Wave(code, launch.numbers(0, blocks), pools, sink, tier)
-    first.guard_stores(NOTE, stored)
+    if jobs > 1:
+        first.guard_stores(NOTE, stored)
     is_compiled = tier.is_compiled
     first.run()
     waves = cut(launch, blocks, _blocks_for(code, blocks, first.steps))
-    written, jobs = 0, min(launch.options.jobs or 1, len(waves))
+    written, jobs = 0, min(jobs, len(waves))
     if is_compiled and jobs > 1:
 
         def tell(written: int) -> None:
             ran.part = written / len(waves)
 
         written = run_on_threads(code, waves, tier, stored, jobs, pools.patterns, sink, tell)
-        again = pools_of(program.memory, 1)
-        _run_in_order(
-            code, waves[:written] if written < len(waves) else [], tier, again, NullSink(), ran
-        )
+        if written < len(waves):  # memory is as before: run them again, whose rows are written
+            again = pools_of(program.memory, 1)
+            _run_in_order(code, waves[:written], tier, again, NullSink(), ran)
     _run_in_order(code, waves[written:], tier, pools, sink, ran)
 
 
