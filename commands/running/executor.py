@@ -4,7 +4,6 @@ Each requires an extra of cutrace. An existing executor can be passed to
 `cutrace.sweep(executor=...)` and `cutrace.analyze(executor=...)`.
 """
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -13,6 +12,7 @@ from importlib import import_module
 from math import inf
 from typing import Annotated, Any, TypeAlias
 
+from ...base.cores import cores
 from ...base.errors import CutraceError, nearest
 from ...base.executor import Executor
 from ...base.scope import stay_open
@@ -82,7 +82,7 @@ def _dask(address: str, processes: int | None) -> Iterator[Executor]:
     becomes a tenth slower by it.
     """
     dask, distributed = _package("dask", "dask"), _package("distributed", "dask")
-    workers = {"n_workers": processes or os.cpu_count(), "threads_per_worker": 1}
+    workers = {"n_workers": processes or cores(), "threads_per_worker": 1}
     with (
         dask.config.set({"distributed.worker.profile.enabled": False}),
         nullcontext(address)

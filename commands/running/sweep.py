@@ -12,6 +12,7 @@ from threading import current_thread, main_thread
 from typing import TYPE_CHECKING, Any
 
 from ...base.claim import Lock, scratch_folder
+from ...base.cores import cores
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...base.executor import Executor, WorkerPool, WorkItem, run, run_tasks
@@ -192,7 +193,7 @@ def _run_jobs(
     parameters = {**changed(options), "sweep": suite.settings(), "runs": code}
     names, keys = [_key(job, parameters) for job in jobs], out.begin()
     waiting = [n for n, name in enumerate(names) if name not in keys]
-    count = min(processes or os.cpu_count() or 1, len(waiting))
+    count = min(processes or cores(), len(waiting))
     if executor or count > 1:  # other jobs use the other cores
         options = replace(options, jobs=options.jobs or 1)
     tasks = [

@@ -21,6 +21,7 @@ from typing import IO
 
 from ...base.cache import folder_of, kept_folder, key_of
 from ...base.claim import scratch_folder
+from ...base.cores import cores
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..front import standin_headers
@@ -193,7 +194,7 @@ def build_program(sources: Sequence[Path], options: Sequence[str], capability: i
             command = builder.command(["-c", str(source), *options], capability)
             return _built(builder, command, "object.o")
 
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        with ThreadPoolExecutor(cores()) as pool:
             inputs = [*pool.map(compile_one, sources)]
     command = builder.command([*map(str, inputs), *options], capability)
     return _built(builder, command, sources[0].stem)

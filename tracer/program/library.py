@@ -8,7 +8,6 @@ learns which it is. This file generates the C tables, stubs and version scripts 
 """
 
 import mmap
-import os
 import platform
 import re
 import shutil
@@ -21,6 +20,7 @@ from itertools import groupby
 from pathlib import Path
 
 from ...base.cache import kept_folder, key_of
+from ...base.cores import cores
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..front.toolkit import Toolkit
@@ -78,7 +78,7 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
         return object_file
 
     # A g++ process per file: given several files, g++ compiles all as C++, whatever -x says.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cores()) as pool:
         objects = list(pool.map(compile_one, sources))
     driver_objects = [
         object_file

@@ -6,7 +6,6 @@ split, narrowed or removed, and those that warps issue without an active lane.
 """
 
 import json
-import os
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import TypeAlias, cast
 
 from ...base.cache import Cache, key_of, source_digest
 from ...base.claim import in_child
+from ...base.cores import cores
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.machine_schedule import pack_schedule
@@ -91,7 +91,7 @@ def resources_in(cubin: Cubin, kernel: str) -> "Future[tuple[Resources, ...]]":
 @cache
 def assembler() -> ThreadPoolExecutor:
     """Return the process's thread pool for assembly; a failed launch leaves its task running."""
-    workers = min(4, os.cpu_count() or 1)
+    workers = min(4, cores())
     return ThreadPoolExecutor(workers, thread_name_prefix="cutrace-assembler")
 
 

@@ -5,7 +5,6 @@ Stages in front of the caches are queried once per distinct row; their requests 
 equal rows.
 """
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from ....base import progress
+from ....base.cores import cores
 from ....base.dataclass import dataclass
 from ....jit.loop import loops_of
 from ....traces.schema import Space
@@ -262,7 +262,7 @@ class Line:
 
 
 def _is_worth(rows: int) -> bool:
-    return rows >= WORTH and (os.cpu_count() or 1) > 1
+    return rows >= WORTH and cores() > 1
 
 
 @contextmanager
