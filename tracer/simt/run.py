@@ -122,7 +122,7 @@ def _run_waves(code: InstructionSet, sink: Sink, ran: progress.RunProgress) -> N
     pools = pools_of(program.memory)
     tier = LaunchTier(code, min(blocks, launch.executed))
     if not _may_run_apart(code, blocks):
-        _run_in_order(code, cut(launch, 0, blocks), tier, pools, sink, ran)
+        _run_in_order(code, cut(launch, 0, blocks), 0, tier, pools, sink, ran)
         return
     arenas = program.memory.global_, program.memory.const, program.memory.surface
     stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
@@ -132,18 +132,23 @@ def _run_waves(code: InstructionSet, sink: Sink, ran: progress.RunProgress) -> N
         first.guard_stores(NOTE, stored)
     is_compiled = tier.is_compiled
     first.run()
+    ran.part = blocks / launch.executed
     waves = cut(launch, blocks, _blocks_for(code, blocks, first.steps))
+
+    def blocks_done(written: int) -> int:
+        return blocks + sum(map(len, waves[:written]))
+
     written, jobs = 0, min(jobs, len(waves))
     if is_compiled and jobs > 1:
 
         def tell(written: int) -> None:
-            ran.part = written / len(waves)
+            ran.part = blocks_done(written) / launch.executed
 
         written = run_on_threads(code, waves, tier, stored, jobs, pools.patterns, sink, tell)
         if written < len(waves):  # memory is as before: run them again, whose rows are written
             again = pools_of(program.memory, 1)
-            _run_in_order(code, waves[:written], tier, again, NullSink(), ran)
-    _run_in_order(code, waves[written:], tier, pools, sink, ran)
+            _run_in_order(code, waves[:written], blocks, tier, again, NullSink(), ran)
+    _run_in_order(code, waves[written:], blocks_done(written), tier, pools, sink, ran)
 
 
 def cut(launch: Launch, first: int, blocks: int) -> list[NDArray[np.int64]]:
@@ -171,10 +176,13 @@ def _blocks_for(code: InstructionSet, blocks: int, steps: int) -> int:
 
 
 def _run_in_order(
-    code: InstructionSet, waves: Sequence[NDArray[np.int64]], tier: LaunchTier, pools: WavePools,
-    sink: Sink, ran: progress.RunProgress,
+    code: InstructionSet, waves: Sequence[NDArray[np.int64]], done: int, tier: LaunchTier,
+    pools: WavePools, sink: Sink, ran: progress.RunProgress,
 ) -> None:  # fmt: skip
-    """Run waves in order; admit the next one early while all resident waves spin."""
+    """Run waves in order; admit the next one early while all resident waves spin.
+
+    `done` blocks of the launch have run before.
+    """
     resident: list[Wave] = []
     idle, leap = 0, LEAP
     stillness = DeadlockDetector(code.program.memory)
@@ -191,7 +199,8 @@ def _run_in_order(
         before = wave.progress
         if wave.run():
             idle = 0
-            ran.part = (number - len(resident)) / len(waves)
+            done += wave.blocks
+            ran.part = done / code.program.launch.executed
         else:
             resident.append(wave)
             idle = idle + 1 if wave.progress == before else 0
