@@ -1,6 +1,8 @@
 """Programs that call CUDA's driver, from the shell to their traces."""
 
 import ast
+import csv
+import re
 import subprocess
 from pathlib import Path
 
@@ -14,6 +16,7 @@ from cutrace.tracer.program.library import (
     read_forwards,
     write_forwards,
 )
+from cutrace.tracer.program.static_runtime import TABLE
 
 HEAD = """
 #include <cuda.h>
@@ -253,6 +256,23 @@ cusparseGetVersion = (*version = CUSPARSE_VERSION, OK)
         "API cusparseStatus_t cusparseGetVersion(cusparseHandle_t handle, int *version) "
         "{ return (*version = CUSPARSE_VERSION, OK); }",
     ]
+
+
+def test_a_forward_that_the_headers_of_cuda_13_0_lack_names_its_parameters() -> None:
+    """PyTorch's packages bring these headers, and the library is compiled with them."""
+    entries, _ = driver_table(find_toolkit(), functions_of(DRIVER))
+    since = {
+        name: int(version) for name, version in re.findall(r"ENTRY\((\w+), .*, (\d+)\)", entries)
+    }
+    with TABLE.open() as file:
+        runtime = {row["name"] for row in csv.DictReader(file) if row["13.0.96"]}
+    listed = [each for each in read_forwards() if not each.parameters]
+    of_driver = [each.name for each in listed if each.folder == "driver"]
+    assert len(of_driver) > 200
+    assert not [name for name in of_driver if since.get(name, 0) > 13000]
+    of_runtime = {each.name for each in listed if each.folder == "runtime"}
+    assert len(of_runtime) > 100
+    assert of_runtime <= runtime
 
 
 def test_no_forward_of_the_driver_is_refused() -> None:
