@@ -26,6 +26,7 @@ from .build_profile import profile_launches, read_request
 from .launch_profile import LaunchProfile
 from .report.view import View
 from .sheet import sheets
+from .text.launch_text import NO_LAUNCHES
 
 FRAME = {
     "launch": pl.Int64,
@@ -180,4 +181,5 @@ def show_launches(launches: Sequence[LaunchProfile], view: View) -> str:
         ]
         rows = [*sheet.tables.launch_row(), *rows]
         parts.append(render_table(sheet.heading, ("counter", *sheet.devices), rows, len(rows)))
-    return "".join((*parts, more(len(numbers) - len(first), "launches")))
+    rest = more(len(numbers) - len(first), "launches")
+    return "".join((*parts, rest)) or f"<p>{NO_LAUNCHES}</p>"

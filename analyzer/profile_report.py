@@ -39,7 +39,7 @@ from .report.view import View
 from .sheet import Sheet, sheets
 from .summary import Summary
 from .summary_text import labelled, time_line
-from .text.launch_text import host_text
+from .text.launch_text import NO_LAUNCHES, host_text
 from .time.estimate import Estimate
 from .time.estimate_text import Range, WaitingLine, estimate_interval
 
@@ -69,6 +69,9 @@ def _sections(profile: Profile) -> Iterator[Section]:
     host = "" if view.quiet else host_text(profile.manifest)
     if heads := [text for text in (view.first, host) if text]:
         yield [*map(Note, heads)]
+    if not profile.launches:
+        yield [Note(NO_LAUNCHES)]
+        return
     if is_brief(view) and not is_long(profile):
         yield from _brief(profile)
         return

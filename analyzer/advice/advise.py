@@ -32,7 +32,7 @@ from ..launch_profile import LaunchProfile
 from ..profile import Profile
 from ..report.document import Document, Heading, Item, Next, Note, Section
 from ..report.view import View
-from ..text.launch_text import ROOM, launch_text
+from ..text.launch_text import NO_LAUNCHES, ROOM, launch_text
 from ..time.estimate_text import rough_text
 from ..why.search import Searcher
 
@@ -305,6 +305,9 @@ def _sections(advice: LaunchFindings, view: View) -> Iterator[Section]:
     why = view.typed.replace("cutrace analyze", "cutrace why", 1) if is_plain else WHY
     if view.first:
         yield [Note(view.first)]
+    if not advice:
+        yield [Note(NO_LAUNCHES)]
+        return
     names = {launch.launch.name for launch, _ in advice}
     for launch, findings, times in _count_repeats(advice):
         again = f"  ({times} launches, the first is {launch.number})" if times > 1 else ""

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 
 from ...models.analyses.race import Party, Race, RaceCheck
-from ..report.document import Document, Section, listing
+from ..report.document import Document, Note, Section, listing
 from ..report.view import View
-from ..text.launch_text import ROOM, launch_text
+from ..text.launch_text import NO_LAUNCHES, ROOM, launch_text
 
 _VERBS = {"load": "loads", "store": "stores", "atomic": "updates atomically"}
 
@@ -17,6 +17,8 @@ def races_document(checks: Sequence[RaceCheck], sources: Mapping[str, str]) -> D
     """
 
     def sections() -> Iterator[Section]:
+        if not checks:
+            yield [Note(NO_LAUNCHES)]
         for check in checks:
             text = "\n".join(_launch(check, sources))
             yield [listing(text.split("\n"))]

@@ -27,7 +27,7 @@ from ..launch_profile import LaunchProfile
 from ..profile import Profile, analyze
 from ..report.document import Cell, Row
 from ..summary_text import time_line
-from ..text.launch_text import kept_text, launch_text
+from ..text.launch_text import NO_LAUNCHES, kept_text, launch_text
 from ..time.estimate_text import Range
 from .difference import Difference, difference, estimated_range
 
@@ -40,6 +40,7 @@ def split_kernels(profile: Profile, name: str) -> dict[str, Profile]:
 
     `name` is the trace's, for the `CutraceError` if there is only one launch, or too many variants.
     """
+    _check_launches(name, profile)
     groups: dict[str, list[LaunchProfile]] = {}
     is_one = len({p.launch.name for p in profile.launches}) == 1
     for p in profile.launches:
@@ -177,6 +178,8 @@ def compare_profiles(
     if baseline is not None and baseline not in names:
         close = nearest(baseline, names)
         raise CutraceError(f"no variant {baseline!r}{close}; there are {', '.join(names)}")
+    for name, profile in profiles.items():
+        _check_launches(name, profile)
     if by not in GROUPINGS:
         raise CutraceError(f"cannot compare by {by!r}; expected {' or '.join(GROUPINGS)}")
     base = names.index(baseline) if baseline else 0
@@ -210,6 +213,12 @@ def compare_profiles(
     partial_notes = (text for name in names for text in _kept_notes(name, profiles[name]))
     notes = (*_notes(names, numbers), *partial_notes, *doubts)
     return Comparison(names, base, tables, launches, notes)
+
+
+def _check_launches(name: str, profile: Profile) -> None:
+    """Raise `CutraceError` for a variant without launches."""
+    if not profile.launches:
+        raise CutraceError(f"{name}: {NO_LAUNCHES}")
 
 
 def _number(profile: Profile, place: int | None) -> int | None:
@@ -251,8 +260,6 @@ def _sides(
 
 def sum_launches(launches: Sequence[LaunchProfile]) -> LaunchProfile:
     """Sum several launches into one; facts that differ are unknown."""
-    if not launches:
-        raise CutraceError("a trace without launches cannot be compared")
     first = launches[0]
     facts = {
         name: value if all(p.raw.facts.get(name) == value for p in launches) else None

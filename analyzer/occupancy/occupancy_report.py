@@ -6,6 +6,7 @@ from functools import partial
 from ...models.analyses.occupancy import Occupancy
 from ..report.document import Block, Document, Figure, Next, Note, Section, Table, row
 from ..report.view import View
+from ..text.launch_text import NO_LAUNCHES
 from ..text.svg import count_bytes
 from .curve_svg import STYLE, draw_curve
 from .occupancy import WORDS, Advice, Curve, Resident, share
@@ -46,6 +47,9 @@ def _sections(
 ) -> Iterator[Section]:
     if view.first:
         yield [Note(view.first, hang=HANG)]
+    if not residents:
+        yield [Note(NO_LAUNCHES)]
+        return
     heading = ""
     for resident, drawn in zip(residents, curves, strict=True):
         if resident.heading != heading:

@@ -14,6 +14,8 @@ ROOM, SHOWN = 100, 48
 """Maximum characters of a launch and of an argument in reports for people: a line. Formats for
 programs have all of them."""
 
+NO_LAUNCHES = "no launches: no kernel ran, nothing is counted; `cutrace info TRACE` shows what did"
+
 _HEX = re.compile(r"(?:[0-9a-f]{8}){3,}")
 WORDS = 3
 """Words of a structure that are shown."""

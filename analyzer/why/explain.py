@@ -12,7 +12,7 @@ from ...models.replay.suppose import suppose
 from ...traces.reader import LaunchTrace, Trace
 from ...traces.schema import Array
 from ..profile import first_alike
-from ..text.launch_text import launch_text
+from ..text.launch_text import NO_LAUNCHES, launch_text
 from .picture import Group, draw_groups
 from .place import Place, instructions_on, no_access, read_place
 from .search import Access, Searcher, read_identifier
@@ -60,6 +60,8 @@ def explain(
     """
     trace = suppose(trace, options.pad, options.align)
     devices = load_devices(options.devices, options.set)
+    if not trace.launches:
+        raise CutraceError(f"{trace.label}: {NO_LAUNCHES}")
     place = read_place(where, trace) if where else None
     location = read_identifier(identifier) if identifier else None
     explained: list[Explanation] = []

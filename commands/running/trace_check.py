@@ -65,6 +65,7 @@ def _first_place(report: str, sources: Iterable[str]) -> "Place | None":
 
 def check_memory(trace: "Trace") -> str:
     """Raise `CheckFailed` with every line that accesses memory outside of all arrays."""
+    from ...analyzer.text.launch_text import NO_LAUNCHES
     from ...traces.out_of_bounds import outside_text
 
     lines = [
@@ -77,7 +78,7 @@ def check_memory(trace: "Trace") -> str:
         lines.append(f"the launch after these: {trace.manifest.fault}")
     if lines:
         raise CheckFailed("\n".join(("accesses outside of every array", "", *lines)))
-    return "no lane accessed memory outside of every array"
+    return "no lane accessed memory outside of every array" if trace.launches else NO_LAUNCHES
 
 
 def check_races(trace: "Trace") -> str:
