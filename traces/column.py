@@ -43,18 +43,42 @@ def _field(name: str, kind: pa.DataType) -> _Field:
     return _Field(name, kind, inner, np.dtype(str(inner)), width)
 
 
-def to_batch(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) -> pa.RecordBatch:
-    """Return a record batch of columns in schema order; single values are broadcast to all rows.
-
-    Raises CutraceError if lengths differ or a value does not fit its type.
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a table: its columns in the schema's types, flat; for lists, the `lengths` (rows,) by
+    which all columns are cut.
     """
-    values = [np.asarray(column) for column in columns]
-    rows = rows_of(values)
-    arrays = [
-        _to_array(value, rows, field, where)
-        for value, field in zip(values, _fields_of(schema), strict=True)
+
+    count: int
+    columns: Sequence[npt.NDArray[Any]]
+    lengths: npt.NDArray[np.int64] | None = None
+
+    def copy(self) -> "Rows":
+        """Return rows with arrays of their own."""
+        lengths = None if self.lengths is None else self.lengths.copy()
+        return Rows(self.count, [column.copy() for column in self.columns], lengths)
+
+
+def to_rows(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) -> Rows:
+    """Return rows from columns in schema order; single values are broadcast to all rows.
+
+    Columns of lists come after the lengths of the lists. Raises CutraceError if lengths differ or a
+    value does not fit its type.
+    """
+    fields, lengths = _fields_of(schema), None
+    if not fields[0].width:
+        lengths, columns = np.asarray(columns[0], np.int64), columns[1:]
+        count, sizes = len(lengths), [int(lengths.sum())] * len(fields)
+        if sizes[0] > np.iinfo(np.int32).max or lengths.min(initial=0) < 0:
+            raise CutraceError(f"{where}: lengths are negative or come to 2**31 values and more")
+    else:
+        count = rows_of(columns)
+        sizes = [count * field.width for field in fields]
+    flat = [
+        _values(np.asarray(column), size, field, where)
+        for column, size, field in zip(columns, sizes, fields, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+    return Rows(count, flat, lengths)
 
 
 def rows_of(columns: Sequence[npt.ArrayLike]) -> int:
@@ -63,35 +87,44 @@ def rows_of(columns: Sequence[npt.ArrayLike]) -> int:
     return max((shape[0] for shape in shapes if shape), default=1)
 
 
-def to_list_batch(
-    schema: pa.Schema, lengths: npt.ArrayLike, columns: Sequence[npt.ArrayLike], where: str
-) -> pa.RecordBatch:
-    """Return a record batch of list columns, all cut from flat values by the same n `lengths`."""
-    each = np.asarray(lengths, np.int64)
-    ends: npt.NDArray[np.int64] = np.zeros(len(each) + 1, np.int64)
-    np.cumsum(each, out=ends[1:])
-    if ends[-1] > np.iinfo(np.int32).max or each.min(initial=0) < 0:
-        raise CutraceError(f"{where}: lengths are negative or come to 2**31 values and more")
-    offsets = pa.py_buffer(ends.astype(np.int32))
+def concatenate(parts: Sequence[Rows]) -> Rows:
+    """Return all rows of some parts of a table."""
+    if len(parts) == 1:
+        return parts[0]
+    lengths = [part.lengths for part in parts if part.lengths is not None]
+    columns = zip(*(part.columns for part in parts), strict=True)
+    return Rows(
+        sum(part.count for part in parts),
+        [np.concatenate(pieces) for pieces in columns],
+        np.concatenate(lengths) if lengths else None,
+    )
+
+
+def to_batch(schema: pa.Schema, rows: Rows) -> pa.RecordBatch:
+    """Return rows as a record batch; no value is copied."""
+    offsets = None
+    if rows.lengths is not None:
+        ends: npt.NDArray[np.int32] = np.zeros(rows.count + 1, np.int32)
+        np.cumsum(rows.lengths, out=ends[1:])
+        offsets = pa.py_buffer(ends)
     arrays = []
-    for column, field in zip(columns, _fields_of(schema), strict=True):
-        flat = _values(np.asarray(column), int(ends[-1]), field, where)
-        arrays.append(pa.Array.from_buffers(field.type, len(each), [None, offsets], 0, 0, [flat]))
+    for values, field in zip(rows.columns, _fields_of(schema), strict=True):
+        array = to_arrow(values, field.inner)
+        if field.type is not field.inner:
+            buffers = [None] if field.width else [None, offsets]
+            array = pa.Array.from_buffers(field.type, rows.count, buffers, 0, 0, [array])
+        arrays.append(array)
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def bytes_of(batch: pa.RecordBatch, schema: pa.Schema) -> int:
-    """Return the `nbytes` of a batch made here (Arrow takes 50 us): offsets of a list count 4 per
-    row.
+def size_of(schema: pa.Schema, rows: int, values: int = 0) -> int:
+    """Return the `nbytes` of a batch with so many rows; if they are lists, with so many values in
+    each column.
     """
-    return sum(_bytes_of(batch, number, field) for number, field in enumerate(_fields_of(schema)))
-
-
-def _bytes_of(batch: pa.RecordBatch, number: int, field: _Field) -> int:
-    rows: int = batch.num_rows
-    if field.width:
-        return rows * field.width * field.dtype.itemsize
-    return 4 * rows + len(batch.column(number).values) * field.dtype.itemsize
+    return sum(
+        field.dtype.itemsize * (field.width * rows or values) + 4 * rows * (not field.width)
+        for field in _fields_of(schema)
+    )
 
 
 def signed(batch: pa.RecordBatch, name: str) -> Any:
@@ -114,22 +147,17 @@ def with_columns(table: Any, **columns: Any) -> Any:
     return table
 
 
-def _to_array(values: npt.NDArray[np.generic], rows: int, field: _Field, where: str) -> pa.Array:
-    if field.type is field.inner:
-        return _values(values, rows, field, where)
-    flat = values.reshape(-1) if values.ndim > 1 else values
-    inner = _values(flat, rows * field.width, field, where)
-    return pa.Array.from_buffers(field.type, rows, [None], 0, 0, [inner])
-
-
-def _values(values: npt.NDArray[np.generic], count: int, field: _Field, where: str) -> pa.Array:
-    if values.ndim == 0:
-        values = np.full(count, values)
+def _values(
+    values: npt.NDArray[np.generic], count: int, field: _Field, where: str
+) -> npt.NDArray[np.generic]:
+    """Return the values of a column, flat and in its type."""
+    if values.ndim != 1:
+        values = values.reshape(-1) if values.ndim else np.full(count, values)
     if values.shape != (count,):
         raise CutraceError(
             f"{where}: column `{field.name}`: shape {values.shape}, expected {count} values"
         )
-    return to_arrow(_exact(values, field, where), field.inner)
+    return _exact(values, field, where)
 
 
 def to_arrow(values: npt.NDArray[np.generic], kind: pa.DataType) -> pa.Array:

@@ -7,7 +7,7 @@ too. The caller may reuse its arrays as soon as a method returns, unless the wri
 """
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
@@ -19,10 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..base.errors import CutraceError, nearest
-from .column import rows_of, to_batch, to_list_batch
+from .column import Rows, rows_of, size_of, to_rows
 from .out_of_bounds import OutsideTotals
-from .schema import INSTRUCTIONS, PATHS, TABLES, Outside
-from .table_file import BackgroundWriter, TableFile, pieces, table_bytes
+from .schema import INSTRUCTIONS, TABLES, Outside
+from .table_file import BackgroundWriter, Packers, TableFile, pieces, table_bytes
 from .trace_folder import SizeLimit, reason
 
 
@@ -116,6 +116,7 @@ class LaunchWriter:
         limit: SizeLimit,
         shelf: Deduplicator,
         background: BackgroundWriter,
+        packers: Packers,
         owns_columns: bool,
     ) -> None:
         self.number = number
@@ -131,7 +132,9 @@ class LaunchWriter:
         for name, schema in TABLES.items():
             label = f"{limit.label}/{number}/{name}.arrow"
             codec, is_sequence = _CODECS.get(name, "lz4"), name not in _DICTIONARIES
-            self._files[name] = TableFile(place, name, schema, label, limit, codec, is_sequence)
+            self._files[name] = TableFile(
+                place, name, schema, label, limit, packers, codec, is_sequence
+            )
         self._rows = dict.fromkeys(TABLES, 0)
 
     def instructions(self, table: pa.Table) -> None:
@@ -156,13 +159,18 @@ class LaunchWriter:
         if columns.keys() != {*names}:
             raise CutraceError(f"{where}: columns {[*columns]}, expected {names}")
         ordered = [columns[name] for name in names]
-        size = _bytes_of(ordered)
-        if table == "paths":
-            make = partial(to_list_batch, PATHS, ordered[0], ordered[1:], where)
-            return self._put(table, make, rows_of(ordered[:1]), size)
-        make = partial(to_batch, TABLES[table], ordered, where)
+        rows, schema = rows_of(ordered[:1] if table == "paths" else ordered), TABLES[table]
+        values = rows_of(ordered[1:]) if table == "paths" else 0
         reached = int(np.max(columns["block"], initial=0)) if table == "accesses" else 0
-        return self._put(table, make, rows_of(ordered), size, reached)
+        make: Callable[[], Rows] = partial(to_rows, schema, ordered, where)
+        if not self._owns_columns:
+            make = partial(_same, make().copy())
+        if rows:
+            size = size_of(schema, rows, values)
+            write = partial(_write, self._limit, self._files[table], make, size, reached)
+            self._background.submit(write, size)
+        first, self._rows[table] = self._rows[table], self._rows[table] + rows
+        return first
 
     def patterns(self, *columns: npt.ArrayLike, **named: npt.ArrayLike) -> int:
         """Append address patterns, columns of `PATTERNS` in order or by name, and return the
@@ -210,19 +218,6 @@ class LaunchWriter:
         if len(columns) > len(column_names(table)):
             raise CutraceError(f"{self._where(table)}: {len(columns)} columns, expected fewer")
         return self.put(table, **dict(in_order), **named)
-
-    def _put(
-        self, name: str, make: Callable[[], pa.RecordBatch], rows: int, size: int, reached: int = 0
-    ) -> int:
-        """Submit a batch and report the highest block so far; return the index of its first row."""
-        if not self._owns_columns:
-            make = partial(_same, _copied(make()))
-        if rows:
-            self._background.submit(
-                partial(_write, self._limit, self._files[name], make, reached), size
-            )
-        first, self._rows[name] = self._rows[name], self._rows[name] + rows
-        return first
 
     def _where(self, name: str) -> str:
         return f"launch {self.number}: {name}"
@@ -289,11 +284,10 @@ _FILES: dict[int, pa.Buffer] = {}
 
 
 def _write(
-    limit: SizeLimit, file: TableFile, make: Callable[[], pa.RecordBatch], reached: int
+    limit: SizeLimit, file: TableFile, make: Callable[[], Rows], size: int, reached: int
 ) -> None:
-    limit.reach(reached)
     if limit.full_at is None:
-        file.append(make())
+        file.append(make, size, reached)
 
 
 def _put(
@@ -305,17 +299,8 @@ def _put(
         _abandon(files)
 
 
-def _bytes_of(columns: Iterable[npt.ArrayLike]) -> int:
-    """Return the bytes of those columns that are arrays."""
-    return sum(column.nbytes for column in columns if isinstance(column, np.ndarray))
-
-
-def _same(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return batch
-
-
-def _copied(batch: pa.RecordBatch) -> pa.RecordBatch:
-    return pa.ipc.read_record_batch(batch.serialize(), batch.schema)
+def _same(rows: Rows) -> Rows:
+    return rows
 
 
 def _difference(schema: pa.Schema) -> str:

@@ -6,18 +6,20 @@ thread.
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
+from dataclasses import field
+from functools import partial
 from pathlib import Path
+from struct import pack
 
 import pyarrow as pa
 
 from ..base.claim import Owner
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError
-from .column import bytes_of
+from .column import Rows, concatenate, to_batch
 from .identity_cache import cached_by_identity
 from .trace_folder import SizeLimit, reason, write_file
 
@@ -37,11 +39,48 @@ BROKEN = (pa.ArrowException, OSError, ValueError)
 """Exceptions of Arrow and the operating system for an unreadable or unwritable file."""
 
 
+class Packers:
+    """Threads that compress record batches; with one, the caller does it."""
+
+    def __init__(self, threads: int = 1) -> None:
+        self.threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+        self._owner = Owner()
+
+    def submit(self, make: Callable[[], list[pa.Buffer]]) -> Callable[[], list[pa.Buffer]]:
+        """Call `make`, now or on a thread; return a function that waits for its result."""
+        if self.threads == 1:
+            made = make()
+            return lambda: made
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self.threads, "cutrace-pack")
+        return self._pool.submit(make).result
+
+    def stop(self) -> None:
+        """End the threads, once they have done what they began; a forked child has none."""
+        if self._pool is not None and self._owner.is_here:
+            self._pool.shutdown(cancel_futures=True)
+
+
+@dataclass(slots=True)
+class _Stream:
+    """A file of several record batches, begun: `blocks` are where its messages lie and how long
+    their metadata and bodies are; `waiting` are messages being made, and the blocks reached by
+    their rows.
+    """
+
+    file: pa.OSFile
+    size: int = 0
+    blocks: list[tuple[int, int, int]] = field(default_factory=list)
+    waiting: deque[tuple[Callable[[], list[pa.Buffer]], int]] = field(default_factory=deque)
+
+
 class TableFile:
     """Writes table `name` into `folder`; disk errors become CutraceErrors prefixed by `label`.
 
     Its bytes are subtracted from `limit`. A table of less than HELD_BYTES is written in one go by
-    `close`, into an existing folder; any other is written as rows arrive.
+    `close`, into an existing folder; any other is written as rows arrive, and compressed by
+    `packers`.
     """
 
     def __init__(
@@ -51,6 +90,7 @@ class TableFile:
         schema: pa.Schema,
         label: str,
         limit: SizeLimit,
+        packers: Packers,
         codec: str | pa.Codec = "lz4",
         is_sequence: bool = False,
     ) -> None:
@@ -59,54 +99,68 @@ class TableFile:
         self._codec = codec
         self._gathered = HELD_BYTES * SEQUENCE if is_sequence else HELD_BYTES
         self._limit = limit
-        self._size = 0
+        self._packers = packers
         self._label = label
         self._schema = schema
-        self._held: list[pa.RecordBatch] = []
+        self._held: list[Callable[[], Rows]] = []
         self._held_bytes = 0
+        self._reached = 0
         self._whole: pa.Buffer | None = None
+        self._stream: _Stream | None = None
 
     @property
     def _path(self) -> str:
         return f"{self._folder}{os.sep}{self._name}.arrow"
 
-    @cached_property
-    def _stream(self) -> pa.OSFile:
-        self._folder.mkdir(exist_ok=True)
-        return pa.OSFile(self._path, "wb")
-
-    @cached_property
-    def _writer(self) -> pa.ipc.RecordBatchFileWriter:
-        return _open_writer(self._stream, self._schema, self._codec)
-
-    def append(self, batch: pa.RecordBatch) -> None:
-        """Append rows; the caller must not change their memory any more."""
-        size = bytes_of(batch, self._schema)
-        if size < min(self._gathered, PIECE_BYTES):
-            self._held.append(batch)
-            self._held_bytes += size
-            if self._held_bytes >= self._gathered:
-                self._flush()
-        else:
+    def append(self, make: Callable[[], Rows], size: int, reached: int = 0) -> None:
+        """Append rows that `make` returns, `size` bytes, of blocks up to `reached`; the caller must
+        not change their memory any more.
+        """
+        if size >= min(self._gathered, PIECE_BYTES):
             self._flush()
-            self._write(batch)
+        self._held.append(make)
+        self._held_bytes += size
+        self._reached = max(self._reached, reached)
+        if self._held_bytes >= min(self._gathered, PIECE_BYTES):
+            self._flush()
 
     def _flush(self) -> None:
-        for batch in self._take_held():
-            self._write(batch)
+        """Have the buffered rows compressed, and write what is ready."""
+        if not self._held:
+            return
+        if self._stream is None:
+            self._stream = self._begin()
+        parts, self._held, self._held_bytes = self._held, [], 0
+        make = partial(_pack, parts, self._schema, self._codec, self._label)
+        self._stream.waiting.append((self._packers.submit(make), self._reached))
+        self._drain(self._stream, self._packers.threads - 1)
 
-    def _take_held(self) -> list[pa.RecordBatch]:
-        """Return the buffered batches as one, and clear the buffer."""
-        batches, self._held, self._held_bytes = self._held, [], 0
-        if len(batches) > 1:
-            batches = pa.Table.from_batches(batches, self._schema).combine_chunks().to_batches()
-        return batches
+    def _begin(self) -> _Stream:
+        with self._naming_itself():
+            self._folder.mkdir(exist_ok=True)
+            stream = _Stream(pa.OSFile(self._path, "wb"))
+        self._write(stream, [pa.py_buffer(MAGIC), _schema_message(self._schema, self._codec)])
+        return stream
 
-    def _write(self, batch: pa.RecordBatch) -> None:
-        for piece in pieces(batch, self._label):
+    def _drain(self, stream: _Stream, most: int) -> None:
+        """Write messages in order until at most so many are waiting."""
+        while len(stream.waiting) > most:
+            wait, reached = stream.waiting.popleft()
             with self._naming_itself():
-                self._writer.write_batch(piece)
-            self._grow()
+                messages = wait()
+            self._limit.reach(reached)
+            for message in messages:
+                head = 8 + int.from_bytes(message[4:8].to_pybytes(), "little")
+                stream.blocks.append((stream.size, head, len(message) - head))
+                self._write(stream, [message])
+
+    def _write(self, stream: _Stream, data: list[pa.Buffer]) -> None:
+        """Write bytes, and subtract them from the limit."""
+        for each in data:
+            with self._naming_itself():
+                stream.file.write(each)
+            stream.size += len(each)
+        self._limit.take(sum(map(len, data)))
 
     def put(self, data: pa.Buffer) -> None:
         """Set the contents of the whole file, as `table_bytes` makes it."""
@@ -116,22 +170,25 @@ class TableFile:
         """Return bytes that identify the rows; None if some are on disk already."""
         if self._whole is not None:
             return self._whole
-        if self._is_begun:
+        if self._stream is not None:
             return None
-        self._held = self._take_held()
-        return self._held[0].serialize() if self._held else b""
+        if not self._held:
+            return b""
+        rows = concatenate([make() for make in self._held])
+        self._held = [lambda: rows]
+        return to_batch(self._schema, rows).serialize()
 
     def close(self) -> None:
         """Write the buffered rows and the footer, which completes the file."""
-        if not self._is_begun:
+        self._limit.reach(self._reached)
+        if self._stream is None:
             self._write_whole(self._small() if self._whole is None else self._whole)
             return
         self._flush()
+        self._drain(self._stream, 0)
+        self._write(self._stream, [_footer(self._schema, self._codec, self._stream.blocks)])
         with self._naming_itself():
-            self._writer.close()
-        self._grow()
-        with self._naming_itself():
-            self._stream.close()
+            self._stream.file.close()
 
     def _write_whole(self, data: pa.Buffer) -> None:
         with self._naming_itself():
@@ -140,27 +197,16 @@ class TableFile:
 
     def _small(self) -> pa.Buffer:
         """Return the file contents of the buffered rows."""
-        batches = self._take_held()
-        if not batches:
+        if not self._held:
             return _bytes_of_none(self._schema, self._codec)
-        return table_bytes(self._schema, batches, self._codec)
-
-    @property
-    def _is_begun(self) -> bool:
-        return "_stream" in self.__dict__
-
-    def _grow(self) -> None:
-        """Subtract the growth of the file from the limit."""
-        with self._naming_itself():
-            size = self._stream.tell()
-        grown, self._size = size - self._size, size
-        self._limit.take(grown)
+        batch = to_batch(self._schema, concatenate([make() for make in self._held]))
+        return table_bytes(self._schema, [batch], self._codec)
 
     def abandon(self) -> None:
         """Close the file without completing it."""
         try:
-            if self._is_begun:
-                self._stream.close()
+            if self._stream is not None:
+                self._stream.file.close()
         except BROKEN:
             return
 
@@ -177,7 +223,7 @@ def table_bytes(
 ) -> pa.Buffer:
     """Return the file of a table: a small one is written by one system call instead of many."""
     stream = pa.BufferOutputStream()
-    with _open_writer(stream, schema, codec) as writer:
+    with pa.ipc.new_file(stream, schema, options=_options(codec)) as writer:
         for batch in batches:
             writer.write_batch(batch)
     return stream.getvalue()
@@ -189,14 +235,64 @@ def _bytes_of_none(schema: pa.Schema, codec: str | pa.Codec) -> pa.Buffer:
     return table_bytes(schema, (), codec)
 
 
-def _open_writer(
-    stream: pa.NativeFile, schema: pa.Schema, codec: str | pa.Codec
-) -> pa.ipc.RecordBatchFileWriter:
-    """Open a writer that compresses columns sequentially: threads cost a fifth more processor time
+def _options(codec: str | pa.Codec) -> pa.ipc.IpcWriteOptions:
+    """Return options that compress columns sequentially: threads cost a fifth more processor time
     than they save, as measured.
     """
-    options = pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
-    return pa.ipc.new_file(stream, schema, options=options)
+    return pa.ipc.IpcWriteOptions(compression=codec, use_threads=False)
+
+
+MAGIC = b"ARROW1\0\0"
+END = b"\xff\xff\xff\xff\0\0\0\0"
+"""What an IPC file begins with, and what ends its messages (Arrow Columnar Format, "IPC File
+Format")."""
+
+
+def _pack(
+    parts: Sequence[Callable[[], Rows]], schema: pa.Schema, codec: str | pa.Codec, label: str
+) -> list[pa.Buffer]:
+    """Return rows as messages of an IPC file; batches of an IPC stream are the same bytes."""
+    batch = to_batch(schema, concatenate([make() for make in parts]))
+    return [_message(schema, piece, codec) for piece in pieces(batch, label)]
+
+
+def _message(schema: pa.Schema, batch: pa.RecordBatch, codec: str | pa.Codec) -> pa.Buffer:
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, schema, options=_options(codec)) as writer:
+        writer.write_batch(batch)
+    data, head = stream.getvalue(), len(_schema_message(schema, codec))
+    return data.slice(head, len(data) - head - len(END))
+
+
+@cached_by_identity
+def _schema_message(schema: pa.Schema, codec: str | pa.Codec) -> pa.Buffer:
+    stream = pa.BufferOutputStream()
+    with pa.ipc.new_stream(stream, schema, options=_options(codec)):
+        pass
+    data = stream.getvalue()
+    return data.slice(0, len(data) - len(END))
+
+
+def _footer(
+    schema: pa.Schema, codec: str | pa.Codec, blocks: Sequence[tuple[int, int, int]]
+) -> pa.Buffer:
+    """Return the end of a file with these messages.
+
+    It is that of a file with as many empty batches, with the places of its own messages.
+    """
+    none = schema.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], schema)]
+    empty = table_bytes(schema, none[:1] * len(blocks), codec).to_pybytes()
+    message = len(_message(schema, none[0], codec))
+    first = len(MAGIC) + len(_schema_message(schema, codec))
+    body = message - 8 - int.from_bytes(empty[first + 4 : first + 8], "little")
+    its = [(first + n * message, message - body, body) for n in range(len(blocks))]
+    end = empty[first + len(blocks) * message :]
+    return pa.py_buffer(end.replace(_packed(its), _packed(blocks), 1))
+
+
+def _packed(blocks: Sequence[tuple[int, int, int]]) -> bytes:
+    """Return blocks as a footer has them."""
+    return b"".join(pack("<qiiq", place, head, 0, body) for place, head, body in blocks)
 
 
 def pieces(batch: pa.RecordBatch, label: str) -> Iterator[pa.RecordBatch]:

@@ -17,7 +17,7 @@ from .launch_writer import LaunchWriter as LaunchWriter
 from .manifest import encode, to_json
 from .remote import place_in, send
 from .schema import Array, Compiler, Event, Launch, Manifest, Outside, Resources
-from .table_file import BackgroundWriter
+from .table_file import BackgroundWriter, Packers
 from .trace_folder import MANIFEST, SizeLimit, Workshop, reason, remove_folder, write_file
 
 
@@ -145,11 +145,15 @@ class TraceWriter(ManifestBuilder):
     is refused. Raises CutraceError for that, a full disk, values that do not fit, and a trace of
     more than `max_bytes` (0: any size). With `owns_columns` the arrays of rows passed in belong to
     the writer: it reads them later, and reports errors in them later. `close` uploads a trace with
-    a URL (`s3://bucket/a.cutrace`); that needs `cutrace[remote]`.
+    a URL (`s3://bucket/a.cutrace`); that needs `cutrace[remote]`. `jobs` threads compress.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], max_bytes: int = 0, owns_columns: bool = False
+        self,
+        path: str | os.PathLike[str],
+        max_bytes: int = 0,
+        owns_columns: bool = False,
+        jobs: int = 1,
     ) -> None:
         super().__init__()
         self._owns_columns = owns_columns
@@ -163,6 +167,7 @@ class TraceWriter(ManifestBuilder):
         self._open: LaunchWriter | None = None
         self._unfinished: list[str] = []
         self._background = BackgroundWriter()
+        self._packers = Packers(jobs)
         weakref.finalize(self, self._background.stop)
 
     def launch(self, launch: Launch) -> LaunchWriter:
@@ -177,7 +182,7 @@ class TraceWriter(ManifestBuilder):
         self._background.submit(partial(self._limit.begin, number, where, launch.blocks))
         self._open = LaunchWriter(
             self._workshop.folder, number, self._finish, self._limit, self._shelf, self._background,
-            self._owns_columns,
+            self._packers, self._owns_columns,
         )  # fmt: skip
         return self._open
 
@@ -250,6 +255,7 @@ class TraceWriter(ManifestBuilder):
         if self._open is not None:
             self._open.abandon()
         self._background.stop()
+        self._packers.stop()
         self._workshop.discard()
         if self._scratch:
             self._scratch.release()
@@ -280,8 +286,8 @@ class BoundedWriter(TraceWriter):
     `without_room` exceeded the limit. After `close`, `left_out` describes them in a sentence.
     """
 
-    def __init__(self, path: str | os.PathLike[str], max_bytes: int) -> None:
-        super().__init__(path, max_bytes, owns_columns=True)
+    def __init__(self, path: str | os.PathLike[str], max_bytes: int, jobs: int = 1) -> None:
+        super().__init__(path, max_bytes, owns_columns=True, jobs=jobs)
         self._limit.spares = True
         self.not_chosen = 0
         self.without_room = 0

@@ -101,7 +101,9 @@ class Session:
         return self
 
     def _make_writer(self, path: Path) -> TraceWriter:
-        return TraceWriter(path, self._filter.max_bytes, owns_columns=True)
+        return TraceWriter(
+            path, self._filter.max_bytes, owns_columns=True, jobs=self._options.jobs or 1
+        )
 
     def _make_memory(self) -> Memory:
         return Memory(self._options.check_uninitialized)
