@@ -17,6 +17,7 @@ from .kernel import (
     Function,
     FunctionSpan,
     Guard,
+    Immediate,
     Instruction,
     Kernel,
     Label,
@@ -139,7 +140,7 @@ def link_kernel(module: Module, entry_name: str, meetings: frozenset[int] = froz
     def is_inner(call: Instruction) -> bool:
         return has_body(module, call)
 
-    reached = _reach(module, _find_entry(module, entry_name))
+    reached = name_leaders(_reach(module, _find_entry(module, entry_name)))
     functions = [separate_returns(function, is_inner) for function in reached]
     splits = []
     start = 0
@@ -258,6 +259,32 @@ def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:
                 yield from _symbols(elements)
             case CallTarget(arguments=arguments):
                 yield from _symbols(arguments)
+
+
+_PAIR_MASK = 0xFEFF_FFFF
+"""Clears the bit of a shared address that tells the two blocks of a pair apart (10.0); alignment
+may clear the low ones besides."""
+
+
+def name_leaders(functions: list[Function]) -> list[Function]:
+    """Replace the `and` that clears the pair's bit of a shared address by `mapa.leader`, where the
+    code has instructions of pairs.
+
+    On the hardware the addresses of a block's own memory contain its rank in the cluster, so that
+    the result is the first block's. cutrace's do not.
+    """
+    if not any("cta_group::2" in i.modifiers for f in functions for i in f.instructions):
+        return functions
+    return [replace(f, instructions=tuple(map(_name_leader, f.instructions))) for f in functions]
+
+
+def _name_leader(instruction: Instruction) -> Instruction:
+    if instruction.opcode != "and" or instruction.type != "b32":
+        return instruction
+    mask = instruction.operands[2]
+    if isinstance(mask, Immediate) and (mask.bits | 0xFF) & 0xFFFF_FFFF == _PAIR_MASK:
+        return replace(instruction, opcode="mapa", modifiers=("leader", "u32"))
+    return instruction
 
 
 def _is_not_reached(number: int, cut: Cut) -> bool:

@@ -1,10 +1,12 @@
-"""A program of Hopper's: a tensor map of its own, a cluster by attribute, boxes sent to both."""
+"""Programs with tensor maps of their own: boxes sent to both blocks of a cluster, packed types."""
 
 from pathlib import Path
 
+import pytest
 from program_run import record
 
 from cutrace import analyze
+from cutrace.tracer.simt.tma.tensor_map import TILED, TensorMap
 
 SOURCE = r"""
 #include <cuda.h>
@@ -92,3 +94,61 @@ def test_a_program_sends_boxes_of_its_map_to_both_blocks_of_a_cluster(tmp_path: 
     assert [counters[f"launch__cluster_{name}"] for name in ("size", "dim_x", "dim_z")] == [2, 2, 1]
     assert done.out == f"1 1 1 0\n{refused}{refused}", done.err
     assert "a grid of 3 blocks is not made of whole clusters" in done.err
+
+
+PACKED = r"""
+#include <cuda.h>
+#include <cuda_runtime.h>
+#include <stdio.h>
+static int make(void *data, int type, int swizzle, unsigned columns, unsigned wide)
+{
+    alignas(64) CUtensorMap map;
+    cuuint64_t extents[] = {columns, 8}, strides[] = {192};
+    cuuint32_t box[] = {wide, 8}, steps[] = {1, 1};
+    int status = cuTensorMapEncodeTiled(
+        &map, (CUtensorMapDataType)type, 2, data, extents, strides, box, steps,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, (CUtensorMapSwizzle)swizzle,
+        CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    printf("%d", status);
+    for (int i = 0; i < 16 && !status; i++) printf(" %llx", (unsigned long long)map.opaque[i]);
+    printf("\n");
+    return status;
+}
+int main()
+{
+    void *data;
+    cudaMalloc(&data, 8192);
+    printf("%llx\n", (unsigned long long)data);
+    make(data, 13, 3, 256, 128);
+    make(data, 14, 4, 256, 128);
+    make(data, 15, 0, 256, 128);
+    make(data, 0, 4, 192, 128);
+    make(data, 0, 5, 192, 128);
+    make(data, 0, 6, 192, 128);
+    make(data, 15, 0, 192, 128); // no multiple of 128 numbers
+    make(data, 14, 1, 256, 128); // a swizzle that padded numbers do not have
+    make(data, 14, 0, 256, 64);  // not 128 numbers wide
+    make(data, 13, 0, 255, 128); // half a byte
+    make((char *)data + 16, 14, 0, 256, 128); // no multiple of 32 bytes
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["b200", "h100"])
+def test_maps_of_packed_numbers_and_larger_atoms_are_of_10_0(tmp_path: Path, device: str) -> None:
+    done = record(tmp_path, PACKED, options=("-d", device, "--nvcc-flags", "-lcuda"))
+    address, *lines = done.out.splitlines()
+    if device == "h100":
+        assert lines == ["1"] * 11, done.err
+        return
+    made = [(13, 3, 256), (14, 4, 256), (15, 0, 256), (0, 4, 192), (0, 5, 192), (0, 6, 192)]
+    for line, (element, swizzle, columns) in zip(lines, made, strict=False):
+        status, *words = line.split()
+        assert status == "0", done.err
+        tensor = TensorMap(
+            int(address, 16), TILED, element, (columns, 8), (192,), (128, 8), (1, 1), swizzle
+        )
+        found = b"".join(int(word, 16).to_bytes(8, "little") for word in words)
+        assert found[:64] == tensor.encode()[:64]  # the last words describe the box
+    assert lines[len(made) :] == ["1"] * 5

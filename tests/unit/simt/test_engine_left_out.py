@@ -21,12 +21,12 @@ ROOT = Path(__file__).parents[3]
     [
         ("tex.2dms.v4.u32.s32 {%r, %r, %r, %r}, [%d, {%r, %r, %r, %r}];",
          "textures with several samples.*PTX ISA 9.7.10.3, compute capability 3.0 and later"),
-        ("tensormap.replace.tile.swizzle_atomicity.shared::cta.b1024.b32 [%r], 1;",
-         "swizzles of 32 and 64 bytes.*PTX ISA 9.7.9.26, compute capability 10.0 and later"),
+        ("cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w [%d, {%r, %r, %r}], {%h, %h};",
+         "wide im2col boxes.*PTX ISA 9.7.9.25, compute capability 9.0 and later"),
     ],
 )  # fmt: skip
 def test_the_message_names_what_is_left_out_and_where(instruction: str, said: str) -> None:
-    registers = ".reg .b32 %r; .reg .b64 %d;"
+    registers = ".reg .b16 %h; .reg .b32 %r; .reg .b64 %d;"
     ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{{\n{registers}\n{instruction}\nret;\n}}\n"
     what, place = said.split(".*")
     with pytest.raises(CutraceError, match=f"leaves out {what}.*PTX line 7; {re.escape(place)}"):

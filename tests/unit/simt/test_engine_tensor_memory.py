@@ -306,6 +306,51 @@ def test_scales_of_4_bit_floats(kind: str, vector: str) -> None:
             assert singles(found, 16)[m, n] == sum_of(terms, np.float32(0), 35)
 
 
+def swizzled(image: NDArray[np.uint8], at: int, octets: NDArray[np.uint8], column: int) -> None:
+    """Write rows into the 128-byte rows of a buffer, from a column of it on."""
+    for row, columns in enumerate(octets):
+        for k, octet in enumerate(columns):
+            address = at + 128 * row + column + k
+            image[address ^ (address >> 7 & 7) << 4] = octet
+
+
+def test_a_k_of_96_goes_on_in_the_next_buffer() -> None:
+    codes = RNG.integers(0, 16, (128 + 16, 96))
+    octets_of = (codes[:, ::2] | codes[:, 1::2] << 4).astype(np.uint8)
+    image = np.zeros(20480, np.uint8)
+    swizzled(image, 0, octets_of[:128], 48)
+    swizzled(image, 16384, octets_of[128:, :32], 96)  # two of three chunks, then another buffer
+    swizzled(image, 18432, octets_of[128:, 32:], 0)
+    scales = RNG.integers(8, 0x77, (144, 6))
+    before = empty()
+    octets = before.view(np.uint8).reshape(128, COLUMNS, 4)
+    for k in range(6):  # from byte 3 on
+        byte, group = (3 + k) % 4, (3 + k) // 4
+        for m in range(128):
+            octets[m % 32, 32 + m // 32 + 4 * group, byte] = scales[m, k]
+        octets[np.arange(16), 48 + 4 * group, byte] = scales[128:, k]
+    bits = 1 << 52
+    words = [scaled_descriptor(16, 1, 1, 0, (3, 3)) | 1 << 31]
+    form = (
+        "shl.b64 %q2, %q2, 16; add.u64 %da, %da, %q2; add.u64 %db, %db, %q2;"
+        " tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale.block16"
+        " [%ta], %da, %db, %w0, [%ta+32], [%ta+48], %no"
+    )
+    of_a, of_b = descriptor(48, 0, 1024, 2) | bits, descriptor(16480, 18432, 1024, 2) | bits
+    found = run(form, image, (of_a, of_b), words, before)
+    for m in range(0, 128, 11):
+        for n in range(16):
+            terms = []
+            for k in range(6):
+                at = slice(16 * k, 16 * k + 16)
+                products = product_terms(("e2m1", "e2m1"), codes[m, at], codes[128 + n, at])
+                x, y = int(scales[m, k]), int(scales[128 + n, k])
+                exact = sum((t for t, _ in products), Fraction(0))
+                scaled = exact * value("e4m3", x) * value("e4m3", y)
+                terms.append((scaled, (x >> 3) - 7 + (y >> 3) - 7))
+            assert singles(found, 16)[m, n] == sum_of(terms, np.float32(0), 35)
+
+
 CODES = np.array([0b0100, 0b1000, 0b1100, 0b1001, 0b1101, 0b1110])
 
 
@@ -584,3 +629,25 @@ st.global.u32 [%q], %r7; ret;
     ]  # fmt: skip
     found = run_pair(text, arrays, 32)[-1].reshape(2, 32)
     assert found[:, :4].tolist() == [[8, 9, 10, 11]] * 2
+
+
+def test_an_address_without_the_bit_of_the_pair_is_the_first_blocks() -> None:
+    text = """.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p0)
+{
+.shared .align 8 .b64 gate; .reg .b64 %p<2>; .reg .b32 %r<8>; .reg .pred %c<2>;
+ld.param.u64 %p0, [p0]; mov.u32 %r0, %tid.x; mov.u32 %r1, gate; mov.u32 %r2, %ctaid.x;
+tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;
+setp.ne.u32 %c0, %r0, 0; @!%c0 mbarrier.init.shared.b64 [%r1], 64;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+and.b32 %r3, %r1, -16777224; mbarrier.arrive.shared::cluster.b64 _, [%r3];
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+mbarrier.test_wait.parity.shared.b64 %c1, [%r1], 0; selp.u32 %r4, 1, 0, %c1;
+mul.wide.u32 %p1, %r2, 4; add.u64 %p0, %p0, %p1; st.global.u32 [%p0], %r4; ret;
+}
+"""
+    # 32 lanes of each block arrive at the first block's barrier of 64, none at the second's.
+    found = run_pair(text, [np.zeros(2, np.uint32)], 32)[-1]
+    assert found.tolist() == [1, 0]

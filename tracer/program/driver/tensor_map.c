@@ -20,6 +20,7 @@ struct field {
 #define FILL (struct field){79, 1}
 #define ROUNDS (struct field){80, 1}
 #define PROMOTION (struct field){81, 2}
+#define ATOM (struct field){83, 2}
 #define STRIDE(i) (struct field){96 + 32 * (i), 32}
 #define STRIDE_HIGH(i) (struct field){224 + 4 * (i), 4}
 #define EXTENT(i) (struct field){256 + 32 * (i), 32}
@@ -45,11 +46,41 @@ static void put(struct map *map, struct field field, uint64_t value)
     }
 }
 
-/* By CUtensorMapDataType; the last two are those of f32, and round to tf32. */
-static const uint8_t formats[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8};
-static const uint8_t sizes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4};
-static const uint32_t spans[] = {0, 32, 64, 128};
-static const uint32_t alignments[] = {16, 256, 512, 1024};
+/* By CUtensorMapDataType; 11 and 12 are those of f32, and round to tf32. 10.0 and later have the
+   packed types from 13 on, and the swizzles from 4 on: those of 128 bytes with larger atoms. */
+static const uint8_t formats[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 7, 8, 13, 14, 15};
+static const uint8_t widths[] = {8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6};
+static const uint32_t spans[] = {0, 32, 64, 128, 128, 128, 128};
+static const uint32_t alignments[] = {16, 256, 512, 1024, 1024, 1024, 1024};
+#define PADDED_BOX 128 /* numbers in a row of a box of a padded type */
+
+static int is_packed(CUtensorMapDataType type)
+{
+    return type >= CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN8B;
+}
+
+/* Whether 16 numbers of 4 or 6 bits take 16 bytes of shared memory. */
+static int is_padded(CUtensorMapDataType type)
+{
+    return type >= CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B;
+}
+
+/* Bytes of shared memory that a row of a box takes. */
+static uint64_t row_bytes(CUtensorMapDataType type, uint32_t count)
+{
+    return is_padded(type) ? count : (uint64_t)count * widths[type] / 8;
+}
+
+static int is_known(CUtensorMapDataType type, CUtensorMapSwizzle swizzle)
+{
+    if ((unsigned)type >= sizeof widths || (unsigned)swizzle >= sizeof spans / sizeof *spans)
+        return 0;
+    if (is_padded(type) && swizzle > CU_TENSOR_MAP_SWIZZLE_NONE &&
+        swizzle < CU_TENSOR_MAP_SWIZZLE_128B)
+        return 0;
+    return device.facts.major >= 10 ||
+           (!is_packed(type) && swizzle <= CU_TENSOR_MAP_SWIZZLE_128B);
+}
 
 /* What maps of both kinds have. */
 static CUresult begin_map(struct map *map, CUtensorMap *to, CUtensorMapDataType type, uint32_t rank,
@@ -58,20 +89,22 @@ static CUresult begin_map(struct map *map, CUtensorMap *to, CUtensorMapDataType 
                           CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                           CUtensorMapFloatOOBfill fill)
 {
-    uint64_t align = interleave == CU_TENSOR_MAP_INTERLEAVE_32B ? 32 : 16;
-    if (!to || (uintptr_t)to % 16 || (unsigned)type >= sizeof sizes || (unsigned)swizzle > 3 ||
-        rank < 1 || rank > MOST || (uintptr_t)address % align || !extents || !steps ||
+    uint64_t align = interleave == CU_TENSOR_MAP_INTERLEAVE_32B || is_padded(type) ? 32 : 16;
+    if (!to || (uintptr_t)to % 16 || !is_known(type, swizzle) || rank < 1 || rank > MOST || (uintptr_t)address % align || !extents || !steps ||
         (rank > 1 && !strides) || (unsigned)fill > 1 ||
-        (fill && type < CU_TENSOR_MAP_DATA_TYPE_FLOAT16))
+        (fill && (type < CU_TENSOR_MAP_DATA_TYPE_FLOAT16 || is_packed(type))) ||
+        (is_packed(type) && extents[0] % (is_padded(type) ? PADDED_BOX : 2)))
         return CUDA_ERROR_INVALID_VALUE;
     memset(map, 0, sizeof *map);
     map->words[ADDRESS] = (uintptr_t)address;
     map->words[BOX_ALIGNMENT] = alignments[swizzle];
     put(map, RANK, rank - 1);
     put(map, TYPE, formats[type]);
-    put(map, ROUNDS, type >= CU_TENSOR_MAP_DATA_TYPE_TFLOAT32);
+    put(map, ROUNDS, type >= CU_TENSOR_MAP_DATA_TYPE_TFLOAT32 && !is_packed(type));
     put(map, INTERLEAVE, interleave);
-    put(map, SWIZZLE, swizzle);
+    int atom = swizzle > CU_TENSOR_MAP_SWIZZLE_128B ? swizzle - CU_TENSOR_MAP_SWIZZLE_128B : 0;
+    put(map, SWIZZLE, swizzle - atom);
+    put(map, ATOM, atom);
     put(map, FILL, fill);
     put(map, PROMOTION, promotion);
     for (uint32_t i = 0; i < rank; i++) {
@@ -108,15 +141,16 @@ API CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, c
         return status;
     if (interleave)
         return refuse_driver("cuTensorMapEncodeTiled with interleaved layouts");
-    uint64_t bytes = sizes[type];
+    uint64_t count = 1;
     for (uint32_t i = 0; i < rank; i++) {
         if (!box || !box[i] || box[i] > 256)
             return CUDA_ERROR_INVALID_VALUE;
         put(&map, BOX(i), box[i] - 1);
-        bytes *= box[i] / steps[i];
+        count *= box[i] / steps[i];
     }
-    uint64_t inner = (uint64_t)box[0] * sizes[type];
-    if (inner % 16 || is_wider(swizzle, inner) || bytes > MOST_BYTES)
+    uint64_t inner = row_bytes(type, box[0]), bytes = count * widths[type] / 8;
+    if (inner % 16 || is_wider(swizzle, inner) || bytes > MOST_BYTES ||
+        (is_padded(type) && box[0] != PADDED_BOX))
         return CUDA_ERROR_INVALID_VALUE;
     map.words[BOX_BYTES] = bytes;
     memcpy(to, &map, sizeof map);
@@ -138,9 +172,10 @@ API CUresult cuTensorMapEncodeIm2col(CUtensorMap *to, CUtensorMapDataType type, 
         return status;
     if (interleave)
         return refuse_driver("cuTensorMapEncodeIm2col with interleaved layouts");
-    uint64_t inner = (uint64_t)channels * sizes[type];
+    uint64_t inner = row_bytes(type, channels);
     if (rank < 3 || !lower || !upper || !channels || channels > 256 || pixels > 1024 ||
-        inner % 16 || is_wider(swizzle, inner) || inner * pixels > MOST_BYTES)
+        inner % 16 || is_wider(swizzle, inner) || inner * pixels > MOST_BYTES ||
+        (is_padded(type) && channels != PADDED_BOX))
         return CUDA_ERROR_INVALID_VALUE;
     static const int corner_bits[] = {0, 16, 8, 5};
     int bits = corner_bits[rank - 2];
@@ -155,7 +190,7 @@ API CUresult cuTensorMapEncodeIm2col(CUtensorMap *to, CUtensorMapDataType type, 
     put(&map, IS_IM2COL, 1);
     put(&map, CHANNELS, channels - 1);
     put(&map, PIXELS, pixels - 1);
-    map.words[BOX_BYTES] = inner * pixels;
+    map.words[BOX_BYTES] = (uint64_t)channels * widths[type] / 8 * pixels;
     memcpy(to, &map, sizeof map);
     return CUDA_SUCCESS;
 }

@@ -3,7 +3,7 @@
 A block has its own shared memory at offsets from 0 on. Behind it follow windows of 16 MB for the
 blocks of the cluster, in order of rank: `mapa` returns addresses there, which any shared or generic
 access takes. The ISA leaves the numbers open. Bit 24 of an address tells the two blocks of a pair
-apart, as on the hardware: programs clear it to reach the first one.
+apart, as on the hardware: programs clear it to reach the first one (`mapa.leader`).
 """
 
 from ....traces.schema import Space

@@ -1,4 +1,7 @@
-"""`mapa` and `getctarank`: addresses of the shared memory of other blocks of a cluster."""
+"""`mapa` and `getctarank`: addresses of the shared memory of other blocks of a cluster.
+
+`mapa.leader d, a, mask` is the linker's, for `and` (tracer/ptx/link.py, name_leaders).
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -43,6 +46,8 @@ def _map(decoder: Decoder, instruction: Instruction) -> Step:
     """Decode `mapa d, a, b`: the address in the block of rank b that corresponds to a in its
     own.
     """
+    if "leader" in instruction.modifiers:
+        return _leader(decoder, instruction)
     kind = instruction.type
     shift, split = _split(decoder, instruction)
     rank, store = (
@@ -60,6 +65,22 @@ def _map(decoder: Decoder, instruction: Instruction) -> Step:
         store(group.frame, (there + offset + shift).astype(f"u{_bytes(kind)}"))
 
     return map_address
+
+
+def _leader(decoder: Decoder, instruction: Instruction) -> Step:
+    """Decode `mapa.leader d, a, mask`: the address in the first block of the pair."""
+    to, source, mask = instruction.operands
+    fetches = [decoder.fetch(operand, "u32") for operand in (source, mask)]
+    store = decoder.store(to, "u32")
+
+    def find_leader(group: Group) -> None:
+        address, bits = (np.broadcast_to(fetch(group.frame), group.shape) for fetch in fetches)
+        inner, rank = address & bits, _own_rank(group).astype(np.uint32)
+        is_of_second = (inner < START) & (rank % 2 == 1)
+        leader = inner + START + (rank & ~np.uint32(1)) * np.uint32(SPAN)
+        store(group.frame, np.where(is_of_second, leader, inner).astype(np.uint32))
+
+    return find_leader
 
 
 def _bytes(kind: str) -> int:

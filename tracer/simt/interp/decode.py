@@ -33,7 +33,6 @@ from .branch import decode_terminator
 from .move import decode_alu
 
 LEFT_OUT: tuple[tuple[str, frozenset[str], str], ...] = (
-    ("tensormap", frozenset({"swizzle_atomicity"}), "swizzles of 32 and 64 bytes (10.0)"),
     ("tex", frozenset({"2dms"}), "textures with several samples a texel"),
     ("tex", frozenset({"a2dms"}), "textures with several samples a texel"),
     ("cp", frozenset({"im2col::w"}), "wide im2col boxes (compute capability 10.0)"),

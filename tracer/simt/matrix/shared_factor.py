@@ -3,11 +3,14 @@
 A row of a factor is 32 bytes, or 64 of one whose other factor is sparse. By rows, chunks of 16
 bytes of eight rows make up an atom as for `wgmma` (9.7.15.5.1); by columns (a transposed factor) a
 chunk has elements of several rows. The swizzle of 128 bytes in atoms of 32 exists by columns only.
+With bit 52 of a descriptor (10.3) and the swizzle of 128 bytes the leading offset is the address of
+another buffer, in which a row goes on behind its span of the swizzle.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..tma.tensor_map import SWIZZLES, swizzled
 from ..tma.transfer import Lane, Site
 from .wgmma import CHUNK, Descriptor, Places, by_columns, by_rows, read_descriptor
 
@@ -16,6 +19,9 @@ _VERSION = 1
 
 _SWIZZLES = {0: 0, 2: 1, 4: 2, 6: 3}
 """The swizzles of `wgmma` by the number in bits 61 to 63."""
+
+_OF_128, _SPAN = 3, 128
+"""The swizzle of 128 bytes as tensor maps number it, and its span."""
 
 _BASE_32 = 1
 """The number of the swizzle of 128 bytes with atoms of 32."""
@@ -49,6 +55,8 @@ def factor_rows(
             f"takes {bits:#018x} as the descriptor of a matrix by rows, which has no swizzle 1,",
             "descriptor",
         )
+    elif bits >> 52 & 1 and descriptor.swizzle == 1:
+        places = _across_buffers(descriptor, rows, row_bytes)
     else:
         places = by_rows(descriptor, rows, row_bytes)
     memory = lane.group.wave.shared[block]
@@ -61,6 +69,15 @@ def factor_rows(
         )
     octets: NDArray[np.uint8] = memory[places]
     return octets
+
+
+def _across_buffers(descriptor: Descriptor, rows: int, row_bytes: int) -> Places:
+    """Return the same as `by_rows` where rows may go on in the next buffer."""
+    row, byte = np.arange(rows)[:, None], np.arange(row_bytes)[None]
+    inside = descriptor.start % _SPAN + byte
+    buffer = np.where(inside < _SPAN, descriptor.start // _SPAN * _SPAN, descriptor.leading)
+    place = buffer + inside % _SPAN + row % 8 * _SPAN + row // 8 * descriptor.stride
+    return swizzled(place, SWIZZLES[_OF_128], descriptor.base)
 
 
 def _by_columns_of_32(descriptor: Descriptor, rows: int, inner: int, size: int) -> Places:

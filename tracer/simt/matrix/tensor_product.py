@@ -13,7 +13,8 @@ is in
 
 A in tensor memory has the lanes of D's first columns, 32 bytes a row. The scale of a row, or of a
 column, m is in lane m % 32 of its 32 lanes and column m / 32, in bytes from the descriptor's number
-on; of a pair with 64 rows a block those of the second half of the columns are in lanes 64 to 95.
+on, and for a K of 96 in the next such columns; of a pair with 64 rows a block those of the second
+half of the columns are in lanes 64 to 95.
 The metadata of a sparse A has the four bits of group g of a row in lanes 16 (m / 16) + m % 8 +
 8 (g / 4), bits 4 (g % 4) + 16 (m / 8 % 2), for f16 and tf32; for narrower types in the row's own
 lane, column g / 8. These are the layouts of CUTLASS's mma_traits_sm100_frag.hpp.
@@ -41,6 +42,9 @@ from .tensor_memory import TensorMemory, blocks_of, memory_of, require_columns
 
 ROW_BYTES = 32
 """Bytes of a row of A, or of a column of B."""
+
+LONG_K = 96
+"""K of a dense product of packed numbers whose descriptor has bit 31 (10.3)."""
 
 _NARROW = {0: "e4m3", 1: "e5m2", 3: "e2m3", 4: "e3m2", 5: "e2m1"}
 _TYPES = {
@@ -92,6 +96,12 @@ class Shape:
     selector: int
     scale_type: str
     scale_bytes: tuple[int, int]
+    blocks: int
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row of a dense factor: K of 96 is longer."""
+        return 48 if self.inner == LONG_K else ROW_BYTES
 
 
 def read_shape(lane: Lane, site: Site, form: Form, bits: int) -> Shape:
@@ -128,12 +138,15 @@ def read_shape(lane: Lane, site: Site, form: Form, bits: int) -> Shape:
         )
     size = 4 if form.is_packed else _BITS.get(types[a], 8)
     inner = 8 * ROW_BYTES // size * (2 if form.is_sparse else 1)
+    blocks = form.blocks
+    if form.is_packed and not form.is_sparse and bits >> 31:
+        inner, blocks = LONG_K, blocks * LONG_K // inner
     scale_type = "ue8m0" if bits >> 23 & 1 else "ue4m3"
     flags = [bool(bits >> place & 1) for place in (13, 14, 15, 16)]
     return Shape(
         rows, columns, inner, (to, types[a], types[b]), (flags[0], flags[1]),
         (flags[2], flags[3]), bool(bits >> 3 & 1) and not form.blocks,
-        bits & 3, scale_type, (bits >> 29 & 3, bits >> 4 & 3),
+        bits & 3, scale_type, (bits >> 29 & 3, bits >> 4 & 3), blocks,
     )  # fmt: skip
 
 
@@ -284,7 +297,7 @@ def _factor_a(
     kind = shape.types[1]
     if not in_tensor_memory:
         size = _BITS.get(kind, 8) // 8 if shape.turned[0] else 0
-        octets = factor_rows(lane, site, block, at, rows, ROW_BYTES, size)
+        octets = factor_rows(lane, site, block, at, rows, shape.row_bytes, size)
         return _patterns(form, kind, octets, False)
     memory = memory_of(lane.group.wave, block)
     first = at & 0xFFFF
@@ -302,7 +315,7 @@ def _factor_b(
     """Return the patterns of the columns of B, (columns, K), of the halves of a pair."""
     kind, count = shape.types[2], shape.columns // len(blocks)
     size = _BITS.get(kind, 8) // 8 if shape.turned[1] else 0
-    row_bytes = ROW_BYTES * (2 if form.is_sparse else 1)
+    row_bytes = shape.row_bytes * (2 if form.is_sparse else 1)
     parts = [factor_rows(lane, site, block, at, count, row_bytes, size) for block in blocks]
     return _patterns(form, kind, np.concatenate(parts), False)
 
@@ -354,7 +367,6 @@ def _scales(
     rows: int,
 ) -> Scales:  # fmt: skip
     """Return the scales of a block's rows of A and of all columns of B."""
-    block = np.arange(form.blocks)
     parts = []
     for side, (at, count) in enumerate(zip(where, (rows, shape.columns), strict=True)):
         number = np.arange(count)
@@ -362,11 +374,14 @@ def _scales(
         half = count // 2 if is_halved else count
         lanes = number % half % 32 + 64 * (number // half)
         first = at & 0xFFFF
-        columns = first + number % half // 32
+        byte = shape.scale_bytes[side] + np.arange(shape.blocks)
+        if shape.inner != LONG_K:
+            byte %= 4
+        others = -(-count // 128) * 4 // (2 if is_halved else 1)
+        columns = first + (number % half // 32)[:, None] + byte // 4 * others
         require_columns(lane, site, memory, at, (first, int(columns.max()) + 1))
-        words = memory.cells[lanes, columns].astype(np.int64)
-        shift = 8 * ((shape.scale_bytes[side] + block) % 4)
-        parts.append((words[:, None] >> shift & 255)[None])
+        words = memory.cells[lanes[:, None], columns].astype(np.int64)
+        parts.append((words >> 8 * (byte % 4) & 255)[None])
     kind = "ue8m0" if form.kind != "mxf4nvf4" else shape.scale_type
     return Scales(kind, *parts)
 

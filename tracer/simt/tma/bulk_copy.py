@@ -42,7 +42,6 @@ from .transfer import (
     is_reduction,
     lanes_of,
     mask_of,
-    of_leader,
     outside_global,
     pieces_of,
     reduce_bytes,
@@ -244,8 +243,6 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
         values = [to(frame), barrier(frame), mask(frame), *_values(box, frame)]
         for lane in lanes_of(group, guard, values):
             there, barrier_address, blocks, *coordinates = lane.values
-            if of_pair:
-                barrier_address = of_leader(lane, barrier_address)
             tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)
             box_values = _read(lane, site, tensor, places, inside)
             rows.add(lane, _pieces(places[inside]))
@@ -325,10 +322,11 @@ def _find_tensor_map(
         kind = "im2col" if tensor.kind == IM2COL else "tiled"
         raise site.fault(lane, f"takes a map of a {kind} tensor of {tensor.rank} dimensions", "map")
     corner = tuple(coordinates[: len(box.corner)])
-    if corner[0] * tensor.size % ALIGN_INSIDE:
+    inside = tensor.words(corner[0]) * tensor.size
+    if inside % ALIGN_INSIDE:
         raise site.fault(
             lane,
-            f"begins at element {corner[0]} of the innermost dimension, {corner[0] * tensor.size} "
+            f"begins at element {corner[0]} of the innermost dimension, {inside} "
             f"bytes and no multiple of {ALIGN_INSIDE},",
             "misaligned",
         )
@@ -444,7 +442,7 @@ def pixels_of(
     the offsets of these.
     """
     middle = tensor.rank - 2
-    channel = corner[0] + np.arange(tensor.channels, dtype=np.int64)
+    channel = tensor.words(corner[0]) + np.arange(tensor.shape[0], dtype=np.int64)
     place, image = list(corner[1 : 1 + middle]), corner[-1]
     first = list(tensor.lower)
     last = [tensor.extents[1 + k] + tensor.upper[k] for k in range(middle)]
@@ -456,7 +454,7 @@ def pixels_of(
         start = tensor.address + image * tensor.strides[-1]
         start += sum(at[k] * tensor.strides[k] for k in range(middle))
         addresses.append(start + channel * tensor.size)
-        inside.append(within & (channel >= 0) & (channel < tensor.extents[0]))
+        inside.append(within & (channel >= 0) & (channel < tensor.words(tensor.extents[0])))
         image = _step(place, first, last, tensor.steps[1 : 1 + middle], image)
     return np.concatenate(addresses), np.concatenate(inside)
 

@@ -17,13 +17,13 @@ from .transfer import (
     site_of,
 )
 
-_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12)
+_TYPES = (0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15)
 """CUtensorMapDataType by PTX's number of an element type (PTX ISA 9.7.9.28)."""
 
 _EDITED = frozenset(
     {
         *("global_address", "elemtype", "rank", "interleave_layout", "swizzle_mode", "fill_mode"),
-        *("global_dim", "global_stride", "box_dim", "element_stride"),
+        *("swizzle_atomicity", "global_dim", "global_stride", "box_dim", "element_stride"),
     }
 )
 _LESS_ONE = frozenset({"global_dim", "box_dim", "element_stride"})
@@ -76,7 +76,7 @@ def _put(bits: Bits, lane: Lane, site: Site, field: str, axis: int, value: int) 
     """Replace a field of a map by PTX's value for it: a rank is less one there, too."""
     if field == "elemtype":
         if value >= len(_TYPES):
-            raise site.fault(lane, f"names element type {value}, which 9.0 does not have,", "map")
+            raise site.fault(lane, f"names element type {value}, which does not exist,", "map")
         bits.put_type(_TYPES[value])
     elif field == "global_stride":
         bits.put_stride(axis, value)

@@ -20,7 +20,7 @@ from ....traces.schema import BULK_PIECE, Space
 from ...ptx.kernel import Address, Instruction, Operand
 from ..access.access import add_offset, as_addresses
 from ..access.bounds import name_lane, nearest
-from ..access.cluster import GENERIC, START, locate
+from ..access.cluster import GENERIC, locate
 from ..decode.address import address_of
 from ..decode.decoder import Decoder, Fetch, constant
 from ..memory.memory import WINDOWS
@@ -122,14 +122,6 @@ def as_shared(address: int, is_generic: bool) -> int:
     """Return an address, generic or not, as a shared address."""
     inside = OWN[0] <= address < OWN[1] or GENERIC[0] <= address < GENERIC[1]
     return address - OWN[0] if is_generic and inside else address
-
-
-def of_leader(lane: Lane, address: int) -> int:
-    """Return a shared address with `.cta_group::2`: one of the block itself means the first block
-    of its pair. On the hardware bit 24 of the block's own addresses is its place in the pair, and
-    programs clear it."""
-    rank = lane.block % lane.group.wave.program.launch.blocks_a_cluster
-    return address if address >= START or not rank % 2 else START + (rank - 1 << 24) + address
 
 
 def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
