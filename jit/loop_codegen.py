@@ -5,8 +5,9 @@ these, plain or named: assignments, `if`, `while`, `for ... in range(...)`, `unr
 of constants, `return` of numbers and tuples of them, `break`, `continue`, calls of functions and of
 named tuples of its module or imported there, and `len`, `min`, `max`, `int`, `bool`, `bit_count`,
 and the functions marked by `assembly` (`value.py`). A named tuple takes no memory: its fields are
-registers. A loop keeps Python's semantics as long as integers fit into 64 bits and no index is
-negative. Anything else is a NotImplementedError with the line.
+registers. A name is the same array, or a number of one kind, on all ways to where it is read. A
+loop keeps Python's semantics as long as integers fit into 64 bits and no index is negative.
+Anything else is a NotImplementedError with the line.
 """
 
 import ast
@@ -205,7 +206,8 @@ class _Function(Expressions):
     def _return(self, value: ast.expr | None) -> None:
         result = self._value(value) if value else ()
         kind = kind_of(result)
-        assert self._result is None or self._result == kind, self._tree.name
+        if self._result not in (None, kind):
+            raise self._refuse(value or ast.Constant(None))
         self._result = kind
         whole, before = returned(kind), "undef"
         for number, (word, text) in enumerate(zip(words_of(kind), texts_of(result), strict=True)):
@@ -220,6 +222,7 @@ class _Function(Expressions):
         self._allocations.append(f"  {counter} = alloca i64")
         self._lines.append(f"  store i64 {first}, ptr {counter}")
         self._label(again)
+        self._before(body)
         at = self._emit(f"load i64, ptr {counter}")
         more = self._emit(f"icmp slt i64 {at}, {last}")
         self._lines.append(f"  br i1 {more}, label %{inside}, label %{end}\n{inside}:")

@@ -8,7 +8,7 @@ import ast
 import os
 from collections.abc import Callable, Iterable, Mapping
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..base.claim import Lock
 from .value import (
@@ -55,6 +55,12 @@ RELATIONS: dict[type[ast.cmpop], str] = {
 }
 
 
+Names: TypeAlias = "dict[str, str | Value]"
+"""The place on the stack of a number, an array or a structure, the shape of a tuple; SPLIT."""
+SPLIT = "%split"
+"""Of a name that different ways here bind to different arrays or kinds."""
+
+
 class ControlFlow:
     """The lines of one function so far; a subclass handles the other statements and the values."""
 
@@ -63,6 +69,11 @@ class ControlFlow:
         self._lines: list[str] = []
         self._loops: list[tuple[str, str]] = []
         """For each enclosing loop, the labels of `continue` and of `break`."""
+        self._names: Names = {}
+        """What each name is bound to here."""
+        self._ways: list[list[Names]] = []
+        """For each enclosing loop, the names at each of its exits and back edges."""
+        self._line = 0
         self._count = 0
 
     # hooks of a subclass
@@ -80,6 +91,18 @@ class ControlFlow:
 
     def _condition(self, test: ast.expr) -> str:
         """Return the i1 of a test other than `and`, `or` or `not`."""
+        raise NotImplementedError
+
+    def _before(self, body: list[ast.stmt]) -> None:
+        """Bind the names of a loop as they are at its head, where the ways into it meet."""
+        raise NotImplementedError
+
+    def _meet(self, ways: list[Names]) -> Names:
+        """Return the names where these ways meet."""
+        raise NotImplementedError
+
+    def _after(self, before: Names) -> None:
+        """Refuse a loop that gives a name at its head another kind."""
         raise NotImplementedError
 
     # lines
@@ -100,6 +123,11 @@ class ControlFlow:
         """Terminate the current basic block; code after it is unreachable."""
         self._lines.append(f"  {statement}\n{self._new('dead')}:")
 
+    @property
+    def _is_dead(self) -> bool:
+        """Whether no way leads here."""
+        return self._lines[-1].rpartition("\n")[2].startswith("dead")
+
     # statements
 
     def _body(self, statements: Iterable[ast.stmt]) -> None:
@@ -107,6 +135,7 @@ class ControlFlow:
             self._statement(statement)
 
     def _statement(self, statement: ast.stmt) -> None:
+        self._line = statement.lineno
         match statement:
             case ast.Expr(ast.Constant()) | ast.Pass():
                 return
@@ -118,25 +147,29 @@ class ControlFlow:
                 self._while(test, body)
             case ast.Return(value):
                 self._return(value)
-            case ast.Break():
-                self._leave(f"br label %{self._loops[-1][1]}")
-            case ast.Continue():
-                self._leave(f"br label %{self._loops[-1][0]}")
+            case ast.Break() | ast.Continue():
+                self._ways[-1].append(self._names)
+                self._leave(f"br label %{self._loops[-1][isinstance(statement, ast.Break)]}")
             case _:
                 self._other(statement)
 
     def _if(self, test: ast.expr, yes: Callable[[], None], no: Callable[[], None]) -> None:
         one, other, end = (self._new(stem) for stem in ("then", "else", "end"))
         self._branch(test, one, other)
-        self._lines.append(f"{one}:")
-        yes()
-        self._lines.append(f"  br label %{end}\n{other}:")
-        no()
-        self._label(end)
+        before, ways = self._names, []
+        for label, emit in ((one, yes), (other, no)):
+            self._lines.append(f"{label}:")
+            self._names = {**before}
+            emit()
+            ways += [] if self._is_dead else [self._names]
+            self._lines.append(f"  br label %{end}")
+        self._lines.append(f"{end}:")
+        self._names = self._meet(ways)
 
     def _while(self, test: ast.expr, body: list[ast.stmt]) -> None:
         again, inside, end = (self._new(stem) for stem in ("while", "do", "done"))
         self._label(again)
+        self._before(body)
         self._branch(test, inside, end)
         self._lines.append(f"{inside}:")
         self._repeat(again, end, body)
@@ -144,8 +177,13 @@ class ControlFlow:
 
     def _repeat(self, again: str, end: str, body: list[ast.stmt]) -> None:
         self._loops.append((again, end))
+        self._ways.append([self._names])
+        self._names = {**self._names}
         self._body(body)
         self._loops.pop()
+        ways = self._ways.pop()
+        self._names = self._meet(ways if self._is_dead else [*ways, self._names])
+        self._after(ways[0])
 
     def _branch(self, test: ast.expr, yes: str, no: str) -> None:
         """Branch to one of two labels; `and` and `or` short-circuit."""
@@ -185,9 +223,10 @@ class Expressions(ControlFlow):
     """The lines of one function so far, and the values of its names.
 
     A number has a place on the stack, which LLVM promotes to a register; so has each number of a
-    tuple. An array is bound to its name. `globals_` are the names of its module; `translate`
-    returns the name and the result kind of one of the module's functions for arguments of some
-    kinds.
+    tuple. An array is bound to its name: where ways meet on which it is another, it has no value,
+    and a number none where it is of another kind. `globals_` are the names of its module;
+    `translate` returns the name and the result kind of one of the module's functions for arguments
+    of some kinds.
     """
 
     def __init__(
@@ -198,8 +237,6 @@ class Expressions(ControlFlow):
     ) -> None:
         super().__init__()
         self._tree, self._globals, self._translate = tree, globals_, translate
-        self._values: dict[str, Value] = {}
-        self._places: dict[str, str] = {}
 
     def _product(self, one: str, other: str) -> str:
         return other if one == "1" else self._emit(f"mul i64 {one}, {other}")
@@ -212,43 +249,73 @@ class Expressions(ControlFlow):
 
     def _slot(self, name: str, kind: str) -> str:
         place = f"%v.{name}.{kind}"
-        if self._places.get(name) != place:
+        if self._names.get(name) != place:
             line = f"  {place} = alloca {LLVM[kind]}"
             if line not in self._allocations:
                 self._allocations.append(line)
-            self._places[name] = place
+            self._names[name] = place
         return place
 
     def _name(self, name: str, value: Value) -> None:
         if isinstance(value, Number):
             place = self._slot(name, value.kind)
             self._lines.append(f"  store {LLVM[value.kind]} {value.text}, ptr {place}")
-            self._values.pop(name, None)
             return
-        self._places.pop(name, None)
-        self._values[name] = value
-        for index, item in enumerate(value if isinstance(value, tuple) else ()):
-            self._name(f"{name}.{index}", item)
+        self._names[name] = value
+        if isinstance(value, tuple):
+            self._names[name] = remake(value, [None] * len(value))
+            for index, item in enumerate(value):
+                self._name(f"{name}.{index}", item)
 
     def _variable(self, name: str) -> Value:
-        if name in self._places:
-            place = self._places[name]
-            kind = place.rpartition(".")[2]
-            return Number(kind, self._emit(f"load {LLVM[kind]}, ptr {place}"))
-        if name in self._values:
-            value = self._values[name]
-            if isinstance(value, tuple):
-                return remake(value, [self._variable(f"{name}.{n}") for n in range(len(value))])
-            return value
-        return _constant(self._globals[name])
+        if name not in self._names:
+            if name not in self._globals:
+                raise self._refuse_name(name, "is not bound here")
+            return _constant(self._globals[name])
+        bound = self._names[name]
+        if isinstance(bound, tuple):
+            return remake(bound, [self._variable(f"{name}.{n}") for n in range(len(bound))])
+        if not isinstance(bound, str):
+            return bound
+        if bound == SPLIT:
+            raise self._refuse_name(name, "is not the same array, or not of one kind, on every way")
+        kind = bound.rpartition(".")[2]
+        return Number(kind, self._emit(f"load {LLVM[kind]}, ptr {bound}"))
+
+    def _refuse_name(self, name: str, why: str) -> NotImplementedError:
+        return NotImplementedError(f"{self._tree.name}, line {self._line}: `{name}` {why}")
+
+    def _before(self, body: list[ast.stmt]) -> None:
+        """Leave names without a value that the body binds to another array."""
+        nodes = (node for statement in body for node in ast.walk(statement))
+        stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for name, bound in self._names.items():
+            if name.partition(".")[0] in stored and not isinstance(bound, str | tuple):
+                self._names[name] = SPLIT
+
+    def _after(self, before: Names) -> None:
+        """Refuse a loop that gives a name at its head another kind."""
+        for name, bound in before.items():
+            if bound != SPLIT == self._names[name] and isinstance(bound, str | tuple):
+                raise self._refuse_name(name, "is of another kind each time around")
+
+    def _meet(self, ways: list[Names]) -> Names:
+        """Return the names where these ways meet; a number may be bound on some of them."""
+        names: Names = {}
+        for name in dict.fromkeys(name for way in ways for name in way):
+            bound = [way[name] for way in ways if name in way]
+            is_partial = len(bound) < len(ways) and not isinstance(bound[0], str | tuple)
+            is_one = all(type(one) is type(bound[0]) and one == bound[0] for one in bound)
+            names[name] = bound[0] if is_one and not is_partial else SPLIT
+        return names
 
     def _path(self, expression: ast.expr) -> str:
         """Return the name under which a named tuple, or a field of one, is kept; or none."""
         name = expression.id if isinstance(expression, ast.Name) else ""
         if isinstance(expression, ast.Attribute) and (path := self._path(expression.value)):
-            fields = getattr(self._values.get(path), "_fields", ())
+            fields = getattr(self._names.get(path), "_fields", ())
             name = f"{path}.{fields.index(expression.attr)}" if expression.attr in fields else ""
-        return name if name in self._values or "." in name else ""
+        return name if "." in name or not isinstance(self._names.get(name, ""), str) else ""
 
     # elements of arrays
 
@@ -315,7 +382,7 @@ class Expressions(ControlFlow):
     def _item(self, items: tuple[Value, ...], node: ast.Subscript) -> Value:
         """Return an item or a slice of a tuple; of numbers also one at a variable index."""
         names = {name.id for name in ast.walk(node.slice) if isinstance(name, ast.Name)}
-        if not names & {*self._places, *self._values}:
+        if not names & self._names.keys():
             source = ast.unparse(ast.Subscript(ast.Name("items"), node.slice, ast.Load()))
             value: Value = eval(source, {**self._globals, "items": items})
             return value
@@ -499,10 +566,14 @@ class Expressions(ControlFlow):
         def put(expression: ast.expr) -> None:
             value = self._value(expression)
             kinds.append(kind_of(value))
-            (word,), (text,) = words_of(kinds[0]), texts_of(value)
+            if len([*words_of(kinds[-1])]) != 1:
+                raise self._refuse(expression)
+            (word,), (text,) = words_of(kinds[-1]), texts_of(value)
             self._lines.append(f"  store {word} {text}, ptr {place}")
 
         self._if(test, lambda: put(body), lambda: put(orelse))
+        if kinds[0] != kinds[1]:
+            raise self._refuse(orelse)
         (word,) = words_of(kinds[0])
         self._allocations.append(f"  {place} = alloca {word}")
         return self._loaded(kinds[0], place)
