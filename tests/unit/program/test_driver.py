@@ -543,3 +543,47 @@ def test_machine_code_runs_as_the_ptx_that_its_compiler_kept(tmp_path: Path) -> 
     done = cutrace(tmp_path, "record", "app.py", "kept", "-d", "h100", "-o", "app.cutrace")
     assert (done.status, done.out) == (0, "loaded 0\n0\n"), done.err
     assert [each.launch.kernel for each in done.trace.launches] == ["scale"]
+
+
+TABLES = """
+struct Table { size_t bytes; int (*functions[63])(void *, void *, void *, void *); };
+static const Table *table_of(unsigned char first, unsigned char second)
+{
+    static const CUuuid all[] = {
+        {{0x21, 0x31, char(0x8c), 0x60, char(0x97), 0x14, 0x32, 0x48, char(0x8c), char(0xa6), 0x41,
+          char(0xff), 0x73, 0x24, char(0xc8), char(0xf2)}},
+        {{0x6e, 0x16, 0x3f, char(0xbe), char(0xb9), 0x58, 0x44, 0x4d, char(0x83), 0x5c, char(0xe1),
+          char(0x82), char(0xaf), char(0xf1), char(0x99), 0x1e}}};
+    const void *table = NULL;
+    for (const CUuuid &each : all)
+        if ((unsigned char)each.bytes[0] == first && (unsigned char)each.bytes[1] == second)
+            DO(cuGetExportTable(&table, &each));
+    return (const Table *)table;
+}
+static void keep(void *into, void *function) { *(void **)into = function; }
+int main()
+{
+    Start s;
+    CUcontext number = NULL;
+    CUfunction found = NULL;
+    table_of(0x21, 0x31)->functions[3](s.context, &number, NULL, NULL);
+    const Table *modules = table_of(0x6e, 0x16);
+    int visited = modules->functions[6](s.context, s.module, (void *)keep, &found);
+    CUdeviceptr data;
+    DO(cuMemAlloc(&data, 400));
+    DO(cuMemsetD32(data, 3, 100));
+    unsigned n = 100;
+    void *arguments[] = {&n, &data};
+    DO(cuLaunchKernel(found, 4, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    int last, refused = modules->functions[11](NULL, NULL, NULL, NULL);
+    DO(cuMemcpyDtoH(&last, data + 396, 4));
+    printf("%d %d %d %d\\n", number != NULL, visited, last, refused);
+}
+"""
+
+
+def test_a_library_finds_the_kernels_of_a_module_as_cufft_does(tmp_path: Path) -> None:
+    done = drive(tmp_path, TABLES)
+    assert done.out == "1 1 6 801\n", done.err  # 3 * factor; cudaErrorNotSupported
+    assert "function 12 of a table that NVIDIA does not document" in done.err
+    assert len(done.trace.launches) == 1

@@ -45,6 +45,9 @@ void forget_error(cudaError_t status); /* the driver's functions leave the runti
 cudaError_t refuse(const char *name);
 void say_refused(const char *name, const char *error);
 
+/* tables.c: a table of functions that NVIDIA does not document, by its number of 16 bytes; or NULL. */
+const void *find_table(const char *number);
+
 /* module.c: what the program or its compiler hands over, and the kernels and variables therein. */
 #define WRAPPER_MAGIC 0x466243b1u
 #define IMAGE_MAGIC 0xba55ed50u
