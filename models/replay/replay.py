@@ -31,6 +31,7 @@ from .histogram.histogram import READ
 from .histogram.stages import split_wires, with_sources
 from .interface.options import CODE, WARM, ReplayOptions
 from .replay_cache import Frames, keys_of, load_counts, store_counts
+from .returning_atomics import SINCE_FENCES, returning
 from .rows.patterns import Shapes
 from .rows.sites import broken, cut_zones, read_sites
 from .rows.texels import texture_arrays
@@ -49,6 +50,9 @@ Wires: TypeAlias = tuple[tuple[Wire, ...], tuple[Wire, ...], tuple[Wire, ...]]
 LOCAL_BYTES = 1 << 20
 """Local memory per thread, for launches that do not record its size."""
 
+
+AS_WRITTEN = 0, 0
+"""The era of devices that run the atomics of the PTX."""
 
 FEW_BLOCKS = 1 << 16
 """Blocks of a grid up to which a trace may have no rows at all."""
@@ -207,18 +211,20 @@ def replay(
         check_code(launch_trace, device)
     if not has_all_before(launch_trace.launch):
         options = replace(options, caches=False)
-    groups: dict[tuple[tuple[AssembledAccess, ...], bool], list[Device]] = {}
+    groups: dict[tuple[tuple[AssembledAccess, ...], tuple[int, int]], list[Device]] = {}
     for device in devices:
         is_assembled = options.code == CODE[0]
         device_accesses = (
             accesses_on(launch_trace.launch, device.capability) if is_assembled else ()
         )
-        loops = is_assembled and device.capability >= SINCE
-        groups.setdefault((device_accesses, loops), []).append(device)
+        eras = [since for since in (SINCE, SINCE_FENCES) if device.capability >= since]
+        era = eras[-1] if is_assembled and eras else AS_WRITTEN
+        groups.setdefault((device_accesses, era), []).append(device)
     results: dict[str, LaunchCounts] = {}
-    for (sass_accesses, loops), device_group in groups.items():
+    for (sass_accesses, era), device_group in groups.items():
         trace_view = sass_view(launch_trace, sass_accesses)
-        trace_view = unrolled(trace_view) if loops else trace_view
+        if era != AS_WRITTEN:
+            trace_view = unrolled(returning(trace_view, era))
         with progress.part(len(results), len(device_group), len(devices)):
             replayed = _replay(trace_view, device_group, options)
         for each in replayed:

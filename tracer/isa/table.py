@@ -72,8 +72,10 @@ _OF_ALL_DEVICES = {"ld_reduce": "load", "st": "store", "red": "reduction"}
 _MEMORY = frozenset({*_ACCESS, "cp", "wmma", "prefetch", "prefetchu", "multimem"})
 _ATOMIC = frozenset({"atom", "red", "sured"})
 _UPDATES = frozenset({"add", "min", "max", "inc", "dec", "and", "or", "xor", "exch", "cas"})
-_RETURNING = frozenset({"exch", "cas"})
-"""Atomics without a corresponding reduction: they stay atomics even if their result is unused."""
+_RETURNING = frozenset({"exch", "cas", "acquire", "acq_rel"})
+"""Atomics without a corresponding reduction: they stay atomics even if their result is unused, an
+acquire because the thread waits for it.
+"""
 _ORDERS = ("weak", "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", "sc")
 _SCOPES = {"cta": "cta", "cluster": "cluster", "gpu": "gpu", "gl": "gpu", "sys": "sys"}
 
