@@ -41,7 +41,16 @@ RUN = "run"
 NVML = "libnvidia-ml.so.1"
 """NVML is part of the driver, so a program that finds the driver expects NVML as well."""
 
-FLAGS = ("-std=gnu11", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread", "-Wall", "-Wextra")
+FLAGS = (
+    "-std=gnu11",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-pthread",
+    "-Wall",
+    "-Wextra",
+    "-fno-omit-frame-pointer",
+)  # error.c finds the caller by them
 
 _DEFINED = re.compile(r"^API [^\n(]*?(\w+)\(", re.MULTILINE)
 _ERROR = re.compile(r"^\s+(cuda(?:Error\w+|Success))\s*=", re.MULTILINE)

@@ -82,13 +82,21 @@ def _initialize(lifter: Lifter) -> None:
     old, place, value = lifter.require(3)
     if not old.is_zero or value.kind != "R" or value.is_zero:
         raise lifter.refuse("cutrace does not know this form")
-    left, count = lifter.new(), lifter.new()
-    lifter.emit("shr.u32", left, lifter.plain(value), "1")
+    left, count, is_odd = lifter.new(), lifter.new(), lifter.new("p")
+    low, high = registers(value, 2)
+    lifter.emit("shr.u32", left, low, "1")
     lifter.emit("sub.u32", count, str(_COUNT), left)
     at = address_of(lifter, place, "cluster")
     if value.text.startswith("U"):
         _leader(lifter)
     lifter.emit("mbarrier.init.shared.b64", at, count, guarded=True)
+    # Bit 63 is the phase: it is odd once all have arrived.
+    if lifter.guard:
+        lifter.emit("setp.lt.and.s32", is_odd, high, "0", lifter.guard)
+    else:
+        lifter.emit("setp.lt.s32", is_odd, high, "0")
+    lifter.set_guard(is_odd)
+    lifter.emit("mbarrier.arrive.shared.b64", "_", at, count, guarded=True)
 
 
 _ARRIVALS = {

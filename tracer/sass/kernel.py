@@ -32,13 +32,15 @@ _STACK = "machine_stack"
 class MachineKernel:
     """The lifted kernel, and the machine's instructions by row, of an architecture (`sm_89`).
 
-    `schedule` has the stalls of all instructions, with their rows as pcs.
+    `schedule` has the stalls of all instructions, with their rows as pcs. `parameters` is where
+    those of a cubin's kernel begin in constant bank 0.
     """
 
     arch: str
     kernel: Kernel
     instructions: tuple[Instruction, ...]
     schedule: str = ""
+    parameters: int = 0
 
     @property
     def table(self) -> pa.Table:
@@ -59,7 +61,9 @@ def machine_kernel(
 
 def cubin_kernel(cubin: Cubin, frame: str, like: Kernel) -> MachineKernel:
     """Return a kernel of a cubin; `frame` declares it (frame.py), and `like` is that kernel."""
-    return _lifted(single_kernel(frame, like.name), like, cubin.code(like.name), {})
+    code = cubin.code(like.name)
+    machine = _lifted(single_kernel(frame, like.name), like, code, {})
+    return replace(machine, parameters=code.parameters)
 
 
 def _lifted(

@@ -17,8 +17,9 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError, KernelFault
 from ...base.interrupt import deferred_interrupts
 from ...traces import schema
-from ..simt.decode.load_module import LoadedModule
+from ..simt.decode.load_module import LoadedModule, add_bank
 from ..simt.kernel.launch import Launch, NullSink, Sink
+from ..simt.memory.memory import Memory
 from ..simt.ptx_code import PtxCode
 from ..simt.run import run
 from .arguments import ArgumentError, Signature, pack_arguments
@@ -54,6 +55,7 @@ class Linked:
 
     facts: LinkedKernel
     loaded: LoadedModule
+    memory: Memory
     signature: Signature
     source: str
     resources: "Future[tuple[schema.Resources, ...]]"
@@ -64,6 +66,13 @@ class Linked:
     def executable(self) -> LinkedKernel:
         """The kernel that runs."""
         return self.lift() if self.lift else self.facts
+
+    @cached_property
+    def module(self) -> LoadedModule:
+        """The module; with memory for the arguments if machine code takes their address."""
+        machine = self.executable.machine
+        start = machine.parameters if machine else 0
+        return add_bank(self.memory, self.loaded, self.executable.kernel, start)
 
     @cached_property
     def executed(self) -> "Future[tuple[schema.Resources, ...]]":
@@ -227,7 +236,7 @@ class ConfiguredFunction:
     def _code(self, request: Launch) -> PtxCode:
         """Return the kernel's code for a launch."""
         linked = self.linked
-        return PtxCode(linked.executable.kernel, request, self.recording.memory, linked.loaded)
+        return PtxCode(linked.executable.kernel, request, self.recording.memory, linked.module)
 
     def _request(self, packed: tuple[bytes, ...], blocks: tuple[int, ...]) -> Launch:
         """Return the engine's launch request; without chosen blocks it covers all."""
@@ -325,7 +334,7 @@ class ConfiguredFunction:
     ) -> schema.Launch:
         linked, facts = self.linked, self.linked.executable
         shared = describe_shared(facts.shared, self.shared_dynamic, linked.shared_names)
-        arrays = _distinct((*self.recording.arrays, *describe_symbols(linked.loaded), *shared))
+        arrays = _distinct((*self.recording.arrays, *describe_symbols(linked.module), *shared))
         return schema.Launch(
             kernel=linked.signature.mangled,
             signature=str(linked.signature),

@@ -116,7 +116,8 @@ class Module:
             )
         variables = [each.name for each in kernel_facts.shared.variables.values()]
         names = numba_names(variables, kernel_facts.instructions, self._compiled.sources)
-        linked = Linked(kernel_facts, self._loaded, signature, self._source, answer, names, lift)
+        place = self._loaded, self._recording.memory
+        linked = Linked(kernel_facts, *place, signature, self._source, answer, names, lift)
         return Function(self._recording, linked)
 
     def _find(self, name: str) -> KernelSignature:

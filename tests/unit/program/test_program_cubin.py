@@ -53,6 +53,25 @@ int main()
     return 0;
 }
 """
+ADDRESS = """
+struct Map { int words[32]; };
+__device__ __noinline__ int at(const int *p) { return *p; }
+__global__ void k(const __grid_constant__ Map map, int *o)
+{
+    o[threadIdx.x] = at(map.words + threadIdx.x) + 1000 * ((size_t)&map % 64);
+}
+int main()
+{
+    Map map;
+    int *o, host[32];
+    for (int i = 0; i < 32; i++) map.words[i] = i;
+    CHECK(cudaMalloc(&o, sizeof host));
+    k<<<1, 32>>>(map, o);
+    CHECK(cudaMemcpy(host, o, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%d %d\\n", host[0], host[31]);
+    return 0;
+}
+"""
 WHICH = """
 #ifndef __CUDA_ARCH__
 #define __CUDA_ARCH__ 0
@@ -98,6 +117,17 @@ def test_parameters_of_more_than_4_kilobytes_have_their_places(tmp_path: Path) -
     build(tmp_path, LARGE, ("90",))
     done = record_it(tmp_path, "-d", "sm_90")
     assert done.out == "512 527.5\n", done.err  # 1000 / 2 + 12, 1031 / 2 + 12
+
+
+@pytest.mark.parametrize("arch", ["80", "90"])
+def test_the_address_of_a_parameter_is_that_of_its_place_in_the_constant_bank(
+    tmp_path: Path, arch: str
+) -> None:
+    build(tmp_path, ADDRESS, (arch,))
+    done = record_it(tmp_path, "-d", f"sm_{arch}")
+    # parameters begin at 0x160 and 0x210, which are 32 and 16 behind a multiple of 64
+    start = {"80": 32, "90": 16}[arch]
+    assert done.out == f"{1000 * start} {1000 * start + 31}\n", done.err
 
 
 @pytest.mark.parametrize(

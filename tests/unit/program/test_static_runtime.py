@@ -93,6 +93,24 @@ def test_one_whose_runtime_is_not_found_is_told_what_to_do(tmp_path: Path) -> No
     assert "app.cutrace has 0 launches" in done.err
 
 
+FAILS = """
+extern "C" int fail() { cudaSetDevice(99); return cudaPeekAtLastError(); }
+extern "C" int last() { return cudaGetLastError(); }
+"""
+
+
+def test_each_library_with_a_runtime_in_itself_has_its_own_last_error(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        build_library(tmp_path, name, FAILS)
+    script = (
+        "import ctypes\none, other = ctypes.CDLL('./one.so'), ctypes.CDLL('./other.so')\n"
+        "print(one.fail(), other.last(), one.last(), one.last())\n"
+    )
+    (tmp_path / "app.py").write_text(script)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert (done.status, done.out) == (0, "101 0 101 0\n"), done.err  # cudaErrorInvalidDevice
+
+
 IN_A_LIBRARY = """
 __global__ void fill(int *x) { x[threadIdx.x] = threadIdx.x; }
 extern "C" int answer()
@@ -107,13 +125,18 @@ extern "C" int answer()
 """
 
 
-def test_a_library_without_names_is_reached_before_its_constructors_run(tmp_path: Path) -> None:
+def build_library(folder: Path, name: str, text: str) -> None:
+    """Build a library by NVIDIA's nvcc alone, and strip it of names."""
     toolkit = find_toolkit()
-    (tmp_path / "made.cu").write_text(IN_A_LIBRARY)
+    (folder / f"{name}.cu").write_text(text)
     command = [str(toolkit.nvcc), "-arch=sm_80", f"-L{toolkit.root / 'lib'}", "-ccbin"]
-    command += [find_host_compiler(), "-shared", "-Xcompiler", "-fPIC", "made.cu", "-o", "made.so"]
-    subprocess.run(command, check=True, cwd=tmp_path)
-    subprocess.run(["strip", "made.so"], check=True, cwd=tmp_path)
+    command += [find_host_compiler(), "-shared", "-Xcompiler", "-fPIC", f"{name}.cu"]
+    subprocess.run([*command, "-o", f"{name}.so"], check=True, cwd=folder)
+    subprocess.run(["strip", f"{name}.so"], check=True, cwd=folder)
+
+
+def test_a_library_without_names_is_reached_before_its_constructors_run(tmp_path: Path) -> None:
+    build_library(tmp_path, "made", IN_A_LIBRARY)
     script = 'import ctypes\nprint(ctypes.CDLL("./made.so").answer())\n'
     (tmp_path / "app.py").write_text(script)
     done = cutrace(tmp_path, "record", "app.py")

@@ -59,10 +59,11 @@ def run(
     threads: int = 32,
     engine: str = "array",
     targets: dict[int, tuple[int, ...]] | None = None,
+    shared: int = 0,
 ) -> list[list[int]]:
     """Run instructions for 8.0; return R4 and R5 of each thread, which are 0 before.
 
-    `targets` are those of indirect branches.
+    `targets` are those of indirect branches, `shared` the bytes of shared memory.
     """
     text = [*STORE, "MOV R4, RZ", "MOV R5, RZ", *lines]
     if "EXIT" not in text:
@@ -79,7 +80,7 @@ def run(
     ):
         out = gpu.to_device(np.zeros((threads, 2), np.uint32))
         # A comment makes each text another one: kernels are cached by their PTX.
-        gpu.load_ptx(f"// {lines}\n{PTX}").get_function("k")[1, threads](out)
+        gpu.load_ptx(f"// {lines}\n{PTX}").get_function("k")[1, threads, 0, shared](out)
         values: list[list[int]] = out.copy_to_host().tolist()
     return values
 
@@ -169,6 +170,27 @@ def test_an_instruction_computes(
     lines: tuple[str, ...], expected: tuple[int, int], engine: str
 ) -> None:
     assert run(*lines, threads=1, engine=engine) == [list(expected)]
+
+
+@pytest.mark.parametrize(
+    ("high", "arrivals", "over"),
+    [
+        (0x7FFFF000, 0, (0, 1)),  # phase 0 runs: the odd parity is that of the phase before
+        (0xFFFFF000, 0, (1, 0)),  # bit 63: phase 1 runs, as if phase 0 were over
+        (0xFFFFF000, 1, (1, 0)),  # one of two arrivals
+        (0xFFFFF000, 2, (0, 1)),  # phase 2 runs
+    ],
+)
+def test_the_word_of_an_mbarrier_says_how_many_arrive_and_in_which_phase(
+    high: int, arrivals: int, over: tuple[int, int]
+) -> None:
+    # 2^20 - 2 in bits 1 to 20, and again in bits 43 to 62: two arrivals
+    lines = ["UMOV UR6, 0x8", "UMOV UR4, 0x1ffffc", f"UMOV UR5, {high:#x}", "MOV R8, RZ",
+             "MOV R9, 0x80000000", "SYNCS.EXCH.64 URZ, [UR6], UR4",
+             *["SYNCS.ARRIVE.TRANS64.RED.A1T0 RZ, [UR6], RZ"] * arrivals,
+             "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], R8", "@P0 MOV R4, 0x1",
+             "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR6], R9", "@P1 MOV R5, 0x1"]  # fmt: skip
+    assert run(*lines, threads=1, shared=64) == [list(over)]
 
 
 def test_lanes_leave_where_the_guard_and_the_condition_of_an_exit_hold() -> None:

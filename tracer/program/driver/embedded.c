@@ -38,6 +38,7 @@ struct object {
     const unsigned char *file;
     size_t bytes;
     char *base; /* where it is loaded, minus the addresses that it has in its file */
+    const struct dl_phdr_info *loaded;
 };
 
 /* exports.h has each function of our runtime: EXPORT(name, function, version of CUDA that means this
@@ -68,6 +69,19 @@ static int redirect(char *place, void *to)
     memcpy(place, &code, sizeof code);
     __builtin___clear_cache(place, place + sizeof code);
     return mprotect((void *)first, bytes, PROT_READ | PROT_EXEC);
+}
+
+/* The program's own runtime is the one of all that have none. */
+static void note_library(const struct object *object)
+{
+    if (!*object->loaded->dlpi_name)
+        return;
+    for (int i = 0; i < object->loaded->dlpi_phnum; i++) {
+        const ElfW(Phdr) *own = object->loaded->dlpi_phdr + i;
+        uintptr_t start = (uintptr_t)object->base + own->p_vaddr;
+        if (own->p_type == PT_LOAD && own->p_flags & PF_X)
+            note_runtime(start, start + own->p_memsz);
+    }
 }
 
 static int is_runtime(const char *name)
@@ -113,6 +127,7 @@ static void redirect_all(const struct object *object, const Elf64_Sym *symbols, 
                         "is not recorded: build it with CUDA 12 or 13\n");
         return;
     }
+    note_library(object);
     for (size_t i = 0; i < count; i++) {
         const char *name = names + symbols[i].st_name;
         if (ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC || symbols[i].st_shndx == SHN_UNDEF ||
@@ -205,6 +220,7 @@ static const struct function_place *places_of(int runtime)
 static void redirect_places(const struct object *object, const Elf64_Shdr *text, size_t start,
                             int runtime)
 {
+    note_library(object);
     for (const struct function_place *each = places_of(runtime); each->name; each++) {
         void *own = find_own(each->name, runtimes[runtime].major);
         if (own && redirect(object->base + text->sh_addr + start + each->offset, own))
@@ -319,7 +335,7 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
     close(file);
     if (mapped == MAP_FAILED)
         return 0;
-    struct object object = {mapped, status.st_size, (char *)info->dlpi_addr};
+    struct object object = {mapped, status.st_size, (char *)info->dlpi_addr, info};
     search(&object);
     munmap(mapped, status.st_size);
     return 0;

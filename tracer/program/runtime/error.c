@@ -1,11 +1,48 @@
-/* Errors as CUDA gives them: the last one of each thread, and a fault that stays. */
+/* Errors as CUDA gives them: the last one of each thread, and a fault that stays. A library with a
+   runtime in itself has its own last error: NVIDIA's try what may fail. */
 
 #include <stdio.h>
 
 #include "runtime.h"
 
-static __thread cudaError_t last;
+enum { RUNTIMES = 32 }; /* those beyond share the program's error */
+
+struct range {
+    uintptr_t start, end;
+};
+
+/* Of this library, by the linker. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+static struct range runtimes[RUNTIMES];
+static int count;
+static __thread cudaError_t errors[RUNTIMES + 1];
 static cudaError_t fault;
+
+void note_runtime(uintptr_t start, uintptr_t end)
+{
+    if (count < RUNTIMES)
+        runtimes[count++] = (struct range){start, end};
+}
+
+/* The code that called this library. All of ours keeps frame pointers. */
+static uintptr_t caller(void)
+{
+    void **frame = __builtin_frame_address(0);
+    while (frame[1] >= (void *)__ehdr_start && frame[1] < (void *)etext)
+        frame = *frame;
+    return (uintptr_t)frame[1];
+}
+
+static cudaError_t *last_error(void)
+{
+    uintptr_t place = caller();
+    for (int i = 0; i < count; i++)
+        if (place >= runtimes[i].start && place < runtimes[i].end)
+            return errors + 1 + i;
+    return errors;
+}
 
 cudaError_t begin(void)
 {
@@ -15,14 +52,15 @@ cudaError_t begin(void)
 cudaError_t done(cudaError_t status)
 {
     if (status && status != cudaErrorNotReady)
-        last = status;
+        *last_error() = status;
     return status;
 }
 
 void forget_error(cudaError_t status)
 {
-    if (last == status)
-        last = fault;
+    cudaError_t *last = last_error();
+    if (*last == status)
+        *last = fault;
 }
 
 void set_fault(cudaError_t status)
@@ -52,8 +90,8 @@ cudaError_t refuse(const char *name)
 
 API cudaError_t cudaGetLastError(void)
 {
-    cudaError_t status = last;
-    last = fault;
+    cudaError_t *last = last_error(), status = *last;
+    *last = fault;
     return status;
 }
 

@@ -41,6 +41,7 @@ void put_stack(struct message *message, const struct stack *stack);
 cudaError_t begin(void);
 cudaError_t done(cudaError_t status);
 void set_fault(cudaError_t status);
+void note_runtime(uintptr_t start, uintptr_t end); /* a library that has a runtime in itself lies there */
 void forget_error(cudaError_t status); /* the driver's functions leave the runtime's last error alone */
 cudaError_t refuse(const char *name);
 void say_refused(const char *name, const char *error);

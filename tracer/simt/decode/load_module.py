@@ -1,7 +1,7 @@
 """Loading of modules: their variables in device memory, and what else their functions need."""
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -123,8 +123,27 @@ def _bank(memory: Memory, module: Module) -> Allocation | None:
     ]
     if not any(map(_points_at_parameters, module.functions.values())):
         return None
-    memory.const.widen(max(sizes, default=0) + ALIGNMENT)
-    return memory.const.allocate(max(sizes, default=0), "kernel parameters", ALIGNMENT)
+    return _reserve(memory, max(sizes, default=0))
+
+
+def _reserve(memory: Memory, size: int) -> Allocation:
+    memory.const.widen(size + ALIGNMENT)
+    return memory.const.allocate(size, "kernel parameters", ALIGNMENT)
+
+
+def add_bank(memory: Memory, loaded: LoadedModule, kernel: Kernel, start: int) -> LoadedModule:
+    """Return a module of machine code with space for a kernel's arguments if it takes their
+    address.
+
+    They begin at `start` in constant bank 0, which decides how far each is aligned.
+    """
+    if loaded.parameters or not any(_points_at_parameters(f.function) for f in kernel.functions):
+        return loaded
+    skip = start % ALIGNMENT
+    place = _reserve(memory, skip + sum(p.size + p.align for p in kernel.parameters))
+    return replace(
+        loaded, parameters=replace(place, address=place.address + skip, size=place.size - skip)
+    )
 
 
 def _grid_workspace(memory: Memory) -> Allocation:
