@@ -14,8 +14,9 @@ from unittest.mock import patch
 import pytest
 from hypothesis import settings
 
-FIRST = ("test_counters.py", "test_variants.py")
-"""All tests of such a file read what one fixture records and analyzes."""
+FIRST = ("test_storage.py", "test_counters.py", "test_variants.py")
+"""Children of `test_storage.py` are forks of a worker, which copy what it has; all tests of each
+other read what one fixture records and analyzes."""
 
 EVERY_ARCHITECTURE = {
     *("test_device_code", "test_documents", "test_host_session", "test_machine_bounds"),

@@ -12,7 +12,7 @@ __global__ void one_result(float *c, const float *a, const float *b)
     left[y][x] = a[row * 256 + x];
     right[y][x] = b[y * 256 + column];
     __syncthreads();
-    for (int again = 0; again < 16; again++)
+    for (int again = 0; again < 8; again++)
         for (int k = 0; k < 16; k++) sum += left[y][(k + again) % 16] * right[(k + again) % 16][x];
     c[row * 256 + column] = sum;
 }
@@ -27,7 +27,7 @@ __global__ void sixteen_results(float *c, const float *a, const float *b)
         right[y][x + 16 * i] = b[y * 256 + first + x + 16 * i];
     }
     __syncthreads();
-    for (int again = 0; again < 16; again++)
+    for (int again = 0; again < 8; again++)
         for (int k = 0; k < 16; k++)
             for (int i = 0; i < 4; i++)
                 for (int j = 0; j < 4; j++)
