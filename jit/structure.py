@@ -46,6 +46,12 @@ class Struct:
             value = value.address if isinstance(value, Struct) else address(value)
         own["_view"][self._places[name]] = value
 
+    def bind(self, binding: "Binding") -> None:
+        """Set the fields of a binding."""
+        own = self.__dict__
+        own["words"][binding.places] = binding.words
+        own["_arrays"].update(binding.arrays)
+
     def copy(self) -> Self:
         """Return a copy with the same integers and arrays."""
         other = object.__new__(type(self))
@@ -70,6 +76,21 @@ class Struct:
     def address(self) -> int:
         """The address of its words."""
         return address(self.__dict__["words"])
+
+
+class Binding:
+    """Fields of structures of a `kind`, with the addresses of arrays: set together, in a tenth of
+    the time.
+    """
+
+    def __init__(self, kind: type[Struct], fields: "Mapping[str, int | Column | Struct]") -> None:
+        made = kind()
+        for name, value in fields.items():
+            setattr(made, name, value)
+        own = made.__dict__
+        self.places = np.array([kind._places[name] for name in fields], np.intp)
+        self.words = own["words"][self.places]
+        self.arrays: dict[str, Any] = own["_arrays"]
 
 
 def _reader(name: str, number: int) -> property:

@@ -6,7 +6,7 @@ interpreter. A wave begins with either, and goes over from the interpreter to ma
 launch is hot (tier.py); nothing that it has run is run again.
 """
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ...base.dataclass import dataclass
 from ...base.interrupt import check_interrupt
-from .access.access_arrays import AccessArrays, bind_memory
+from .access.access_arrays import AccessArrays, Site, bind_memory
 from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
 from .memory.memory import BufferPool, Memory, Shadow
@@ -58,7 +58,6 @@ class WaveState:
         self.machine = Machine()
         together = syncing_blocks(program)
         self.stacks = SimtStacks(self.machine, code.flow, lanes, blocks, together)
-        self.accesses = AccessArrays((), program, self.warps)
         self.code_arrays: dict[object, Any] = {}
         self._fresh = self.machine.copy()
 
@@ -71,7 +70,7 @@ class WaveState:
     @property
     def nbytes(self) -> int:
         """The approximate size of the state in bytes."""
-        arrays = (self.stacks, self.accesses, *self.code_arrays.values())
+        arrays = (self.stacks, *self.code_arrays.values())
         return sum(int(each.nbytes) for each in arrays)
 
 
@@ -194,14 +193,12 @@ class Wave:
         self.fenced, self.stacks, self.step = state.fenced, state.stacks, state.stacks.step
         self.machine, self.code_arrays = state.machine, state.code_arrays
         self.machine.log_limit, self.machine.clock_leap = RUNS, 0
-        for name, kind in LOG.items():
-            setattr(self.machine, name, buffers.take(name, RUNS + self.warps, kind))
+        buffers.bind(self.machine, LOG, RUNS + self.warps)
         self.tensors: dict[int, Any] = {}
         self.frames: FrameStack | None = None
         self.asserts = asserted()
         block = numbers[self.block_of_warp].astype(np.uint64)
         warp = state.warp_of_block
-        state.accesses.bind(self.machine)
         bind_memory(self.machine, self)
         memory = program.memory  # whose bytes must live as long as the machine points at them
         self._bytes = memory.global_.bytes, memory.const.bytes, memory.surface.bytes
@@ -216,7 +213,14 @@ class Wave:
         if tier.is_compiled:
             self.executor = tier.executor(self, None)
         else:
+            self.bind_accesses(None, ())
             self.executor = Interpreter(self, code)
+
+    def bind_accesses(self, code: object, sites: Sequence[Site]) -> None:
+        """Give the machine the arrays for the accesses of some machine code, or of no code."""
+        if code not in self.code_arrays:
+            self.code_arrays[code] = AccessArrays(sites, self.program, self.warps)
+        self.code_arrays[code].bind(self.machine)
 
     def guard_stores(self, guard: int, stored: NDArray[np.int32]) -> None:
         """Note the allocations with a store in `stored`, or refuse stores to others (reach.py)."""

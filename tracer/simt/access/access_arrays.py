@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....jit.machine_code import address
+from ....jit.structure import Binding
 from ....traces.schema import Space
 from ..memory.memory import Shadow
 from ..ops.lanes import LANES
@@ -24,8 +25,7 @@ class AccessArrays:
     def __init__(self, sites: Sequence[Site], program: Program, warps: int) -> None:
         count = len(sites) + 1  # one for the interpreter
         limits = [*(_limit(program, space, size) for _, space, _, size in sites), -1]
-        self._sites = len(sites)
-        self._at_first: dict[str, NDArray[Any]] = {
+        at_first: dict[str, NDArray[Any]] = {
             "site_pc": np.array([*(pc for pc, *_ in sites), 0], np.int32),
             "site_space": np.array([*(space or 0 for _, space, _, _ in sites), 0], np.int32),
             "site_part": np.array([*(part for _, _, part, _ in sites), 0], np.int32),
@@ -36,25 +36,29 @@ class AccessArrays:
             "part_lanes": np.zeros(warps, np.uint32),
             "part_space": np.zeros(warps, np.int32),
         }
-        self._arrays = {name: array.copy() for name, array in self._at_first.items()}
+        ends = np.cumsum([-(-array.nbytes // 64) * 64 for array in at_first.values()]).tolist()
+        self._bytes: NDArray[np.uint8] = np.zeros(ends[-1], np.uint8)
+        arrays: dict[str, Any] = {}
+        for (name, array), first in zip(at_first.items(), [0, *ends], strict=False):
+            arrays[name] = self._bytes[first : first + array.nbytes].view(array.dtype)
+            arrays[name][:] = array
+        self._at_first = self._bytes.copy()
         self._pointers: NDArray[np.int64] = np.zeros((2, warps * LANES), np.int64)
-        self._questions = no_questions()
+        self._questions = arrays["questions"] = no_questions()
+        arrays["pointers"], arrays["written_at"] = self._pointers
+        arrays |= {"sites": len(sites), "part": 0, "fault_site": -1}
+        self._binding = Binding(Machine, arrays)
 
     def bind(self, m: Machine) -> None:
         """Reset the arrays, and give them to a machine."""
-        for name, array in self._arrays.items():
-            array[:] = self._at_first[name]
-            setattr(m, name, array)
-        m.sites = self._sites
-        m.pointers, m.written_at = self._pointers
+        self._bytes[:] = self._at_first
         self._questions.count = 0
-        m.questions = self._questions
-        m.part, m.fault_site = 0, -1
+        m.bind(self._binding)
 
     @property
     def nbytes(self) -> int:
         """The approximate size in bytes."""
-        return self._pointers.nbytes + 2 * sum(array.nbytes for array in self._arrays.values())
+        return self._pointers.nbytes + 2 * self._bytes.nbytes
 
 
 def _limit(program: Program, space: Space | None, size: int) -> int:

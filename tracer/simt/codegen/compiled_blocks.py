@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from ....base.interrupt import check_interrupt
 from ....jit.loop_codegen import compile_routines
 from ....jit.machine_code import address
-from ..access.access_arrays import AccessArrays
 from ..access.bounds import fault_of
 from ..access.reach import finish_some
 from ..call.argument_passing import grow, stack_of
@@ -57,11 +56,8 @@ class CompiledBlocks:
         m = self._machine = wave.machine
         self._escapes = escapes
         self._raised: BaseException | None = None
-        for name, table in code.tables.items():
-            setattr(m, name, table)
-        if code not in wave.code_arrays:
-            wave.code_arrays[code] = AccessArrays(code.made.sites, wave.program, wave.warps)
-        wave.code_arrays[code].bind(m)
+        m.bind(code.tables)
+        wave.bind_accesses(code, code.made.sites)
         m.lanes_on = np.zeros(len(code.made.counted) * wave.blocks + 1, np.int64)
         self._bind_memory()
         self._bind_rows()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import CutraceError
 from ....jit.machine_code import compile_assembly
+from ....jit.structure import Binding
 from ...ptx.kernel import KERNELS, Kernel, KernelKey, key_of
 from ..decode.load_module import symbols_of
 from ..decode.ptx_program import PtxProgram
@@ -19,6 +20,7 @@ from ..decode.stack import stack_bytes
 from ..interp.decode import decode
 from ..kernel.spin_loop import endless_of
 from ..rows.access_rows import ROWS
+from ..warp.machine import Machine
 from .emit_kernel import KernelText, write_kernel
 from .register_frame import Place
 
@@ -71,11 +73,12 @@ class CompiledKernel:
         self.most_sites = int(sites.max(initial=0))
         codes = _compile(kernel_text)
         codes[list(endless_of(key_of(kernel)))] = 0
-        self.tables = {
+        tables = {
             "codes": codes,
             "site_count": sites.astype(np.int32),
             "first_site": np.array(kernel_text.first_site, dtype=np.int32),
         }
+        self.tables = Binding(Machine, tables)
         self.zeroed = self._places_read_first(kernel)
 
     def _places_read_first(self, kernel: Kernel) -> list[Place]:

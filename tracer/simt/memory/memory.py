@@ -92,6 +92,7 @@ class Arena:
         self._starts: list[int] = []
         self._holes: list[tuple[int, int]] = []
         self._reserved: dict[int, int] = {}
+        self._bounds: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._mapped_ranges: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
         self._end = self._before = before
         self._grow(before)
@@ -111,7 +112,7 @@ class Arena:
         return allocation
 
     def _insert(self, allocation: Allocation) -> None:
-        self._mapped_ranges = None
+        self._bounds = self._mapped_ranges = None
         place = bisect_right(self._starts, allocation.address)
         self.allocations.insert(place, allocation)
         self._starts.insert(place, allocation.address)
@@ -163,7 +164,7 @@ class Arena:
         """Free an allocation and zero its bytes; a later allocation may reuse them."""
         place = bisect_right(self._starts, allocation.address) - 1
         del self.allocations[place], self._starts[place]
-        self._mapped_ranges = None
+        self._bounds = self._mapped_ranges = None
         start = allocation.address - self.base
         self._clear(start, start + allocation.size)
         # A reserved range stays reserved: only `allocate_at` may use it again.
@@ -248,8 +249,10 @@ class Arena:
 
     def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the starts and the ends of the allocations, each with a final 0."""
-        ends = [a.address + a.size for a in self.allocations]
-        return np.array([*self._starts, 0], dtype=np.int64), np.array([*ends, 0], dtype=np.int64)
+        if self._bounds is None:
+            ends = [a.address + a.size for a in self.allocations]
+            self._bounds = np.array([*self._starts, 0], np.int64), np.array([*ends, 0], np.int64)
+        return self._bounds
 
     def mapped_ranges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the starts and the ends of the mapped ranges, ascending, each with a final 0.

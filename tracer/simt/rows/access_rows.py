@@ -54,6 +54,7 @@ class RowBuffer(Struct):
 
 _OF_ROWS = {"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"}
 _OF_RUNS = dict.fromkeys(("run_pc", "run_space", "run_part", "run_count"), "i4")
+_OF_BOTH = _OF_ROWS | _OF_RUNS
 
 FEW_ROWS = 1 << 12
 """Rows for which room is reserved at first: to clear room for ROWS takes a while."""
@@ -75,8 +76,7 @@ class AccessRows:
         self.buffer, self.buffers = buffer, buffers
         self._epoch = patterns.epoch
         buffer.table = patterns.store.table
-        for name, kind in (_OF_ROWS | _OF_RUNS).items():
-            setattr(buffer, name, buffers.take(name, FEW_ROWS, kind))
+        buffers.bind(buffer, _OF_BOTH, FEW_ROWS)
         self._room = min(len(buffer.row_warp), len(buffer.run_pc))
 
     def report_outside(self, instructions: int) -> None:
@@ -152,18 +152,7 @@ class AccessRows:
         m, patterns = self.buffer, self.patterns
         epoch = patterns.epoch
         pattern = patterns.write(m.row_pattern[rows].view(np.uint32), self.sink)
-        columns = columns_of(
-            rows.stop - rows.start,
-            run_pc=m.run_pc[runs],
-            run_space=m.run_space[runs],
-            run_part=m.run_part[runs],
-            run_count=m.run_count[runs],
-            row_warp=m.row_warp[rows],
-            row_step=m.row_step[rows],
-            row_base=m.row_base[rows],
-            warp_block=self.block,
-            warp_number=self.warp,
-        )
+        columns = columns_of(m, rows, runs, self.block, self.warp)
         self.sink.put("accesses", **columns, pattern=pattern)
         if epoch != patterns.epoch and rows.stop < m.rows:
             later = m.row_pattern[rows.stop : m.rows]
@@ -182,22 +171,14 @@ class AccessRows:
 
 
 class Columns(Struct):
-    """Input and output columns of `fill_columns`.
+    """Columns of the rows from `first_row` on, in `runs` runs from `first_run` on, of a buffer.
 
-    Input: `runs` runs of `run_count` rows each, with the pc, part and state space of their access.
-    Each row has its `row_step`, `row_base` and `row_warp`, its warp in the wave, which is the warp
-    `warp_number` of the block `warp_block`. Output: the columns `block`, `warp`, `step`, `part`,
-    `pc`, `space` and `base`.
+    A warp of the wave is the warp `warp_number` of the block `warp_block`.
     """
 
+    first_row: int
+    first_run: int
     runs: int
-    run_pc: I32
-    run_part: I32
-    run_space: I32
-    run_count: I32
-    row_warp: I32
-    row_step: U32
-    row_base: I64
     warp_block: I64
     warp_number: U16
     block: I64
@@ -209,11 +190,11 @@ class Columns(Struct):
     base: I64
 
 
-def fill_columns(c: Columns) -> None:
-    """Fill the output columns."""
-    row_warp = c.row_warp
-    row_step = c.row_step
-    row_base = c.row_base
+def fill_columns(m: RowBuffer, c: Columns) -> None:
+    """Fill the columns."""
+    row_warp = m.row_warp[c.first_row :]
+    row_step = m.row_step[c.first_row :]
+    row_base = m.row_base[c.first_row :]
     warp_block = c.warp_block
     warp_number = c.warp_number
     block = c.block
@@ -224,11 +205,11 @@ def fill_columns(c: Columns) -> None:
     spaces = c.space
     base = c.base
     first = 0
-    for run in range(c.runs):
-        last = first + c.run_count[run]
-        pc = c.run_pc[run]
-        part = c.run_part[run]
-        space = c.run_space[run]
+    for run in range(c.first_run, c.first_run + c.runs):
+        last = first + m.run_count[run]
+        pc = m.run_pc[run]
+        part = m.run_part[run]
+        space = m.run_space[run]
         for row in range(first, last):
             block[row] = warp_block[row_warp[row]]
             warp[row] = warp_number[row_warp[row]]
@@ -251,16 +232,18 @@ _COLUMNS = {
 }
 
 
-def columns_of(rows: int, **columns: Any) -> dict[str, NDArray[Any]]:
-    """Return all columns but the patterns of `rows` rows.
-
-    `columns` are arrays of Columns, unsigned ones of 64 bits as they are in a trace.
-    """
+def columns_of(
+    buffer: RowBuffer, rows: slice, runs: slice, warp_block: NDArray[np.uint64],
+    warp_number: NDArray[np.uint16],
+) -> dict[str, NDArray[Any]]:  # fmt: skip
+    """Return all columns but the patterns of some rows, in these runs."""
     c = Columns()
-    filled = {name: np.empty(rows, dtype=kind) for name, kind in _COLUMNS.items()}
-    c.runs = len(columns["run_pc"])
-    for name, array in (columns | filled).items():
+    c.first_row, c.first_run, c.runs = rows.start, runs.start, runs.stop - runs.start
+    c.warp_block, c.warp_number = warp_block, warp_number
+    count = rows.stop - rows.start
+    filled = {name: np.empty(count, dtype=kind) for name, kind in _COLUMNS.items()}
+    for name, array in filled.items():
         setattr(c, name, array)
     (fill,) = compile_routines(fill_columns)
-    fill(c.address)
+    fill(buffer.address, c.address)
     return filled

@@ -1,11 +1,14 @@
 """Named arrays that the waves of a session use in turn."""
 
 import os
+from collections.abc import Mapping
 from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ....jit.structure import Binding, Struct
 
 
 class Buffers:
@@ -13,6 +16,7 @@ class Buffers:
 
     def __init__(self) -> None:
         self._held: dict[str, NDArray[Any]] = {}
+        self._bindings: dict[int, Binding] = {}
 
     @property
     def nbytes(self) -> int:
@@ -25,6 +29,14 @@ class Buffers:
         if buffer is None or len(buffer) < size:
             buffer = self._held[name] = np.empty(size, dtype=dtype)
         return buffer
+
+    def bind(self, structure: Struct, kinds: Mapping[str, str], size: int) -> None:
+        """Give a structure arrays of at least this size, by the names and dtypes of its fields."""
+        arrays = {name: self.take(name, size, kind) for name, kind in kinds.items()}
+        binding = self._bindings.get(id(kinds))
+        if binding is None or any(binding.arrays[n] is not arrays[n] for n in arrays):
+            binding = self._bindings[id(kinds)] = Binding(type(structure), arrays)
+        structure.bind(binding)
 
     def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
         """Return a new array of zeros, which takes memory only where it is written.

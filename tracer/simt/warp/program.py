@@ -4,7 +4,7 @@
 basic block together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -30,8 +30,7 @@ class Wave(Protocol):
     Arrays over blocks, warps or lanes: `numbers` (blocks,) in the grid, `shared` and `local` bytes,
     `step` (warps,) the running instruction number of each warp, `fenced` which of them have run a
     `wgmma.fence`. `tensors` is the tensor memory of blocks that use it. `machine` is what compiled
-    code knows of the wave, `code_arrays` what it needs besides, by kernel; `buffers` are arrays
-    that waves use in turn.
+    code knows of the wave; `buffers` are arrays that waves use in turn.
     """
 
     program: "Program"
@@ -55,10 +54,12 @@ class Wave(Protocol):
     rows: WaveRows
     patterns: PatternTable
     buffers: Buffers
-    code_arrays: dict[object, Any]
 
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the grid numbers of the blocks of these warps."""
+
+    def bind_accesses(self, code: object, sites: Sequence[Any]) -> None:
+        """Give the machine the arrays for the accesses of some machine code, or of no code."""
 
     def group(self) -> "Group":
         """Return the warps that run now."""

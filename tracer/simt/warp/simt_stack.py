@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ....jit.loop_codegen import compile_routines
 from ....jit.machine_code import address
+from ....jit.structure import Binding
 from ..ops.lanes import LANES, Array, Bits, Mask, pack, unpack
 from ..rows.history import Entries
 from .barrier import Barriers, WarpSync
@@ -39,6 +40,8 @@ from .scheduler import (
     run_warps,
 )
 from .stack_entry import StackEntry, merge_siblings, rotate_stack, run_ahead
+
+BELOW = "below_block", "below_join", "below_mask", "below_called"
 
 ROWS_OF_PYTHON = 1 << 62
 """No limit: rows that Python adds are written when the scheduler returns, after each block."""
@@ -114,6 +117,7 @@ class SimtStacks:
         m.taken = self._array(warps, np.uint32)
         m.sides = self._array(warps * flow.most_sides + 1, np.uint32)
         m.last_entry = self._array(warps, np.int32, -1)
+        m.picked, m.row_limit = -1, ROWS_OF_PYTHON
         self.deepen(2 * m.first_end + 2)
         self.begin()
 
@@ -123,16 +127,12 @@ class SimtStacks:
         return self._at_first[-1][0]
 
     def begin(self) -> None:
-        """Reset all warps to the entry block, with all their lanes active."""
-        m = self.schedule
+        """Reset all warps of a new or restored schedule to the entry block, all lanes active."""
         for array, value in self._at_first:
             array.fill(value)
-        self._bind_below()
+        self.schedule.bind(self._bound_below)
         self.mask[:] = self._all
-        m.part_order[: -(-self.warps // LANES)] = STALE
-        m.tick = m.times = m.leader = m.lead_left = m.count = m.number = 0
-        m.most_depth = m.entries = m.logged = m.rows = m.progress = m.waiting = m.has_woken = 0
-        m.picked, m.row_limit = -1, ROWS_OF_PYTHON
+        self.schedule.part_order[: -(-self.warps // LANES)] = STALE
         self.barriers = Barriers(self, self._blocks_a_cluster)
         self.meetings = WarpSync(self, self.barriers)
 
@@ -172,12 +172,9 @@ class SimtStacks:
         for column, old in zip(below, self._below, strict=False):
             column[: len(old)] = old
         self._below = below
-        self._bind_below()
-
-    def _bind_below(self) -> None:
-        m = self.schedule
-        m.levels = len(self._below[0]) // self.warps
-        m.below_block, m.below_join, m.below_mask, m.below_called = self._below
+        fields = dict(zip(BELOW, below, strict=True))
+        self._bound_below = Binding(type(self.schedule), {"levels": levels, **fields})
+        self.schedule.bind(self._bound_below)
 
     def end_group(self) -> int:
         """Move the group, which has run its block, on; return why Python is needed, or -1."""

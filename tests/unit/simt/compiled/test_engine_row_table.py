@@ -2,19 +2,22 @@
 
 import numpy as np
 
-from cutrace.tracer.simt.rows.access_rows import columns_of
+from cutrace.tracer.simt.rows.access_rows import RowBuffer, columns_of
 
 
 def test_rows_of_runs_get_what_follows_from_their_warp_and_access() -> None:
+    buffer = RowBuffer()
+    buffer.run_pc = np.array([0, 9, 7, 9], dtype=np.int32)
+    buffer.run_part = np.array([0, 1, 0, 1], dtype=np.int32)
+    buffer.run_space = np.array([0, 2, 1, 2], dtype=np.int32)
+    buffer.run_count = np.array([3, 2, 1, 2], dtype=np.int32)
+    buffer.row_warp = np.array([0, 0, 0, 0, 3, 2, 1, 0], dtype=np.int32)
+    buffer.row_step = np.array([0, 0, 0, 10, 11, 12, 13, 14], dtype=np.uint32)
+    buffer.row_base = np.array([0, 0, 0, -1, 0, 1, 2, 1 << 40], dtype=np.int64)
     columns = columns_of(
-        5,
-        run_pc=np.array([9, 7, 9], dtype=np.int32),
-        run_part=np.array([1, 0, 1], dtype=np.int32),
-        run_space=np.array([2, 1, 2], dtype=np.int32),
-        run_count=np.array([2, 1, 2], dtype=np.int32),
-        row_warp=np.array([0, 3, 2, 1, 0], dtype=np.int32),
-        row_step=np.array([10, 11, 12, 13, 14], dtype=np.uint32),
-        row_base=np.array([-1, 0, 1, 2, 1 << 40], dtype=np.int64),
+        buffer,
+        slice(3, 8),
+        slice(1, 4),
         warp_block=np.array([5, 5, 1 << 40, 1 << 40], dtype=np.uint64),
         warp_number=np.array([0, 1, 0, 1], dtype=np.uint16),
     )
