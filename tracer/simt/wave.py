@@ -185,8 +185,8 @@ class Wave:
         self.columns = self.warps_a_block * LANES
         self.warps = state.warps
         self.block_of_warp = state.block_of_warp
-        self.shared = np.zeros((self.blocks, program.shared_bytes), dtype=np.uint8)
-        self.local = np.zeros((self.warps * LANES, program.local_bytes), dtype=np.uint8)
+        self.shared = buffers.zeros("shared", self.blocks, program.shared_bytes)
+        self.local = buffers.zeros("local", self.warps * LANES, program.local_bytes)
         self.shadow: Shadow | None = None
         if launch.options.check_uninitialized:
             self.shadow = Shadow(self.shared, self.local, program.memory)

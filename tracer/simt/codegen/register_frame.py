@@ -28,7 +28,7 @@ from ...ptx.kernel import (
 )
 from ...ptx.opcodes import destinations, sources
 from ..decode.load_module import Symbols, symbol_address
-from ..decode.special_register import block_values, special_values, thread_values
+from ..decode.special_register import block_values, place_values, thread_values
 from ..kernel.function_pointer import calls
 from ..kernel.launch import Launch
 from ..kernel.layout import local_stride, parameter_offsets
@@ -362,7 +362,8 @@ def _kinds() -> dict[str, tuple[str, int]]:
         name: (THREAD if value.shape[1] > 1 else LAUNCH, value.dtype.itemsize)
         for name, value in thread_values(launch).items()
     }
-    blocks = block_values(launch, np.zeros(1, dtype=np.int64))
+    first = np.zeros(1, dtype=np.int64)
+    blocks = block_values(launch, first) | place_values(launch, first)
     for name in _OF_WORKSPACE:
         del kinds[name]
     del blocks["%warpid"]  # each warp of each block has its own: the array engine knows it
@@ -393,7 +394,9 @@ class Specials:
             for table, count in rows.items()
         }
         if self.places:
-            values = special_values(launch, numbers)
+            values = {**thread_values(launch), **block_values(launch, numbers)}
+            if "%smid" in self.places:
+                values |= place_values(launch, numbers)
             for name, place in self.places.items():
                 value = values[name].reshape(rows[place.table], -1)
                 bytes_ = np.ascontiguousarray(value).view(np.uint8)

@@ -55,7 +55,8 @@ RESERVED_USED = 288
 
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return the special registers as uint32 of shape (blocks or 1, columns or 1)."""
-    return {**thread_values(launch), **block_values(launch, numbers)}
+    own = block_values(launch, numbers), place_values(launch, numbers)
+    return {**thread_values(launch), **own[0], **own[1]}
 
 
 def special_registers(
@@ -78,7 +79,7 @@ def _by_warp(value: Array, blocks: int, warps: int) -> Array:
 
 
 def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
-    """Return the special registers that differ between blocks, (blocks, 1)."""
+    """Return the special registers of blocks, without their places, (blocks, 1)."""
     block = numbers.astype(np.uint64)[:, None]
     cluster = launch.cluster or ONE_BLOCK_CLUSTER
     rank = none = np.zeros(block.shape, dtype=np.uint32)
@@ -94,10 +95,10 @@ def block_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]
         values[f"%ctaid.{name}"] = number
         values[f"%clusterid.{name}"] = number // size if size > 1 else number
         values[f"%cluster_ctaid.{name}"] = within
-    return {**values, "%cluster_ctarank": rank, **_places(launch, numbers)}
+    return {**values, "%cluster_ctarank": rank}
 
 
-def _places(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
+def place_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
     """Return %smid, (blocks, 1), and %warpid, unique among the resident warps of an SM, (blocks,
     columns).
     """

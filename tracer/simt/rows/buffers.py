@@ -10,6 +10,10 @@ from numpy.typing import NDArray
 
 from ....jit.structure import Binding, Struct
 
+MOST_CLEARED = 1 << 22
+"""Bytes that are cleared for a wave: new pages, which the system clears, take three times as
+long."""
+
 
 class Buffers:
     """Named arrays that waves use in turn."""
@@ -37,6 +41,16 @@ class Buffers:
         if binding is None or any(binding.arrays[n] is not arrays[n] for n in arrays):
             binding = self._bindings[id(kinds)] = Binding(type(structure), arrays)
         structure.bind(binding)
+
+    def zeros(self, name: str, rows: int, columns: int) -> NDArray[np.uint8]:
+        """Return zeros, (rows, columns): a large array is new, and takes memory only where it is
+        written."""
+        size = rows * columns
+        if size > MOST_CLEARED:
+            return np.zeros((rows, columns), np.uint8)
+        array = self.take(name, size, "u1")[:size]
+        array.fill(0)
+        return array.reshape(rows, columns)
 
     def take_zeros(self, name: str, size: int, dtype: str) -> NDArray[Any]:
         """Return a new array of zeros, which takes memory only where it is written.
