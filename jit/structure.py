@@ -83,7 +83,7 @@ class Binding:
     the time.
     """
 
-    def __init__(self, kind: type[Struct], fields: "Mapping[str, int | Column | Struct]") -> None:
+    def __init__(self, kind: type[Struct], fields: Mapping[str, int | Column | Struct]) -> None:
         made = kind()
         for name, value in fields.items():
             setattr(made, name, value)

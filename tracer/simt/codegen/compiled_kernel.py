@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ....base.errors import CutraceError
 from ....jit.machine_code import compile_assembly
-from ....jit.structure import Binding
+from ....jit.structure import Binding, Column
 from ...ptx.kernel import KERNELS, Kernel, KernelKey, key_of
 from ..decode.load_module import symbols_of
 from ..decode.ptx_program import PtxProgram
@@ -73,7 +73,7 @@ class CompiledKernel:
         self.most_sites = int(sites.max(initial=0))
         codes = _compile(kernel_text)
         codes[list(endless_of(key_of(kernel)))] = 0
-        tables = {
+        tables: dict[str, Column] = {
             "codes": codes,
             "site_count": sites.astype(np.int32),
             "first_site": np.array(kernel_text.first_site, dtype=np.int32),

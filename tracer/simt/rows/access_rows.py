@@ -239,7 +239,7 @@ def columns_of(
     """Return all columns but the patterns of some rows, in these runs."""
     c = Columns()
     c.first_row, c.first_run, c.runs = rows.start, runs.start, runs.stop - runs.start
-    c.warp_block, c.warp_number = warp_block, warp_number
+    c.warp_block, c.warp_number = warp_block.view(np.int64), warp_number
     count = rows.stop - rows.start
     filled = {name: np.empty(count, dtype=kind) for name, kind in _COLUMNS.items()}
     for name, array in filled.items():
