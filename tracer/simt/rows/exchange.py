@@ -78,6 +78,34 @@ def is_dense(offsets: I32, width: int) -> int:
     raise NotImplementedError
 
 
+@assembly("""
+declare i32 @llvm.vector.reduce.smin.v32i32(<32 x i32>)
+define internal i64 @least_offset(ptr %offsets) {
+  %a = load <32 x i32>, ptr %offsets, align 4
+  %m = call i32 @llvm.vector.reduce.smin.v32i32(<32 x i32> %a)
+  %r = sext i32 %m to i64
+  ret i64 %r
+}
+""")
+def least_offset(offsets: I32) -> int:
+    """Return the least of 32 offsets."""
+    raise NotImplementedError
+
+
+@assembly("""
+declare i32 @llvm.vector.reduce.smax.v32i32(<32 x i32>)
+define internal i64 @greatest_offset(ptr %offsets) {
+  %a = load <32 x i32>, ptr %offsets, align 4
+  %m = call i32 @llvm.vector.reduce.smax.v32i32(<32 x i32> %a)
+  %r = sext i32 %m to i64
+  ret i64 %r
+}
+""")
+def greatest_offset(offsets: I32) -> int:
+    """Return the greatest of 32 offsets."""
+    raise NotImplementedError
+
+
 def mark_rows(k: Marks) -> None:
     """Mark the rows of global memory."""
     last = 0
@@ -92,17 +120,40 @@ def mark_rows(k: Marks) -> None:
         offsets = k.offsets[32 * pattern :]
         base = k.base[row]
         lanes = k.active[pattern]
-        last = range_at(k, base, last)
-        is_inside = base >= k.starts[last] and base + 32 * width <= k.ends[last]
-        if lanes == FULL and is_inside and is_dense(offsets, width):
-            mark(k, bits, last, base, 32 * width)
+        low = base + least_offset(offsets)
+        high = base + greatest_offset(offsets) + width
+        last = range_touched(k, low, high, last)
+        if last == k.ranges:
+            last = 0
+            continue
+        is_inside = low >= k.starts[last] and high <= k.ends[last]
+        is_dense_row = is_dense(offsets, width) or is_dense(offsets, -width)
+        if lanes == FULL and is_inside and is_dense_row:
+            mark(k, bits, last, low, 32 * width)
             continue
         while lanes:
             address = base + offsets[trailing_zeros(lanes)]
-            last = range_at(k, address, last)
-            if address >= k.starts[last] and address < k.ends[last]:
-                mark(k, bits, last, address, width)
+            size = width
             lanes = lanes & (lanes - 1)
+            if is_inside:  # lanes that go on where this one ends
+                while lanes and base + offsets[trailing_zeros(lanes)] == address + size:
+                    size += width
+                    lanes = lanes & (lanes - 1)
+            else:
+                last = range_at(k, address, last)
+            if is_inside or (address >= k.starts[last] and address < k.ends[last]):
+                mark(k, bits, last, address, size)
+
+
+def range_touched(k: Marks, low: int, high: int, last: int) -> int:
+    """Return a range with bytes from `low` to before `high`, first trying the last one; the number
+    of ranges if there is none."""
+    if high > k.starts[last] and low < k.ends[last]:
+        return last
+    which = 0
+    while which < k.ranges and (high <= k.starts[which] or low >= k.ends[which]):
+        which += 1
+    return which
 
 
 def range_at(k: Marks, address: int, last: int) -> int:
