@@ -49,6 +49,7 @@ from fuzz.run import check, without_assembler  # noqa: E402
 from fuzz.sequence import LANES, operands  # noqa: E402
 from fuzz.strategy import programs  # noqa: E402
 from fuzz.syntax import Program  # noqa: E402
+from fuzz.writer import write as write_program  # noqa: E402
 from ptx.ptx_case import SCRATCH, Case, kernel_text, read_cases, stored_dtype  # noqa: E402
 from ptx.ptx_run import HEADER, run_kernel  # noqa: E402
 from ptx.ptx_values import operands as operands_of  # noqa: E402
@@ -56,6 +57,7 @@ from validate.test_conformance import close  # noqa: E402
 
 import cutrace  # noqa: E402
 from cutrace.base.errors import CutraceError  # noqa: E402
+from cutrace.base.interrupt import interrupt  # noqa: E402
 from cutrace.tracer.front.resources import assemble_for  # noqa: E402
 from cutrace.tracer.ptx.link import link_kernel  # noqa: E402
 from cutrace.tracer.sass import kernel as machine  # noqa: E402
@@ -131,17 +133,27 @@ def tasks_of(asked: argparse.Namespace, code: str) -> Iterator[Task]:
 
 
 SECONDS = 60
-"""A form, or a sequence of instructions, that takes longer hangs."""
+"""A kernel that takes longer, of its process, hangs."""
 
 
 def _give_up(number: int, frame: FrameType | None) -> None:
-    raise CutraceError(f"not done after {SECONDS} seconds")
+    interrupt(CutraceError(f"not done after {SECONDS} seconds"))
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Give up a kernel that hangs: a random one may wait for what never comes."""
+    signal.signal(signal.SIGPROF, _give_up)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def run_task(task: Task) -> list[Outcome]:
     """Run a task in a process of its own."""
     act, arguments = task
-    signal.signal(signal.SIGALRM, _give_up)
     with compiled_where_known() if "compiled" in arguments else patch.dict({}):
         return act(*(("auto" if each == "compiled" else each) for each in arguments))
 
@@ -253,13 +265,11 @@ def compare_forms(first: int, code: str, engine: str) -> list[Outcome]:
     for case, name, text in zip(some, names, texts, strict=True):
         problem = "not assembled"
         if name in cubins:
-            signal.alarm(SECONDS)
             try:
-                problem = _compare_form(case, name, text, arch, engine, cubins[name])
+                with limited():
+                    problem = _compare_form(case, name, text, arch, engine, cubins[name])
             except CutraceError as error:
                 problem = str(error)
-            finally:
-                signal.alarm(0)
         found.append((f"{case.text} {code}", problem))
     return found
 
@@ -327,6 +337,8 @@ def try_random(code: str, engine: str, first: int, count: int) -> list[Outcome]:
                 default_options(RecordOptions(code=code)),
                 without_fusing(),
                 without_assembler(),
+                with_one_negation(),
+                limited(),
             ):
                 check(program, Path(folder), engine)
         except (AssertionError, CutraceError) as error:
@@ -335,6 +347,30 @@ def try_random(code: str, engine: str, first: int, count: int) -> list[Outcome]:
 
     one()
     return found
+
+
+_FOLDED = re.compile(r"bfe\.s\d+ %\w+, %?\w+, (3[2-9]|[4-9]\d|\d{3,}),")
+"""A field from behind the last bit on: all bits of the sign, of which ptxas 12.9 makes -1."""
+
+
+@contextmanager
+def with_one_negation() -> Iterator[None]:
+    """Negate numbers by a subtraction: what `neg` makes of no number is open, and ptxas makes a
+    change of sign of some."""
+
+    def write(program: Program) -> str:
+        text = write_program(program)
+        if _FOLDED.search(text):
+            raise CutraceError("not assembled: ptxas 12.9 makes a constant of this bfe")
+        return re.sub(r"neg\.f(\d+) (%\w+),", _subtraction, text)
+
+    with patch("fuzz.run.write", write):
+        yield
+
+
+def _subtraction(match: re.Match[str]) -> str:
+    zero = "0f80000000" if match[1] == "32" else "0d8000000000000000"
+    return f"sub.rn.f{match[1]} {match[2]}, {zero},"
 
 
 def try_graphs(code: str, engine: str, first: int, count: int) -> list[Outcome]:
@@ -353,7 +389,7 @@ def _try_graph(code: str, engine: str, number: int) -> str:
     wanted = [walk(nodes, lane, start) for lane in range(lanes)]
     options = RecordOptions(code=code, engine=engine, max_instructions=1 << 22)
     try:
-        with default_options(options), without_assembler(), cutrace.Session() as gpu:
+        with default_options(options), without_assembler(), limited(), cutrace.Session() as gpu:
             out = gpu.device_array(lanes, np.uint32)
             gpu.load_ptx(text).get_function("k")[1, lanes](out, np.uint32(start))
             left = out.copy_to_host().tolist()
@@ -376,7 +412,7 @@ def try_cuda(code: str, engine: str, first: int, count: int) -> list[Outcome]:
     for kernel in kernels:
         problem = ""
         try:
-            with TemporaryDirectory() as folder, without_fusing():
+            with TemporaryDirectory() as folder, without_fusing(), limited():
                 wanted = run_cuda(kernel, ptx, Path(folder) / "p.cutrace", "auto")
                 with default_options(RecordOptions(code=code)):
                     left = run_cuda(kernel, text, Path(folder) / "m.cutrace", engine)
@@ -416,9 +452,10 @@ def try_sequences(code: str, engine: str, first: int, count: int) -> list[Outcom
         ptx = HEADER.replace("sm_90a", code) + row["ptx"]
         problem = ""
         try:
-            wanted = run_kernel(ptx, "k", LANES, arrays, engine="auto")
-            with patch("ptx.ptx_run.link_kernel", partial(_machine, ptx, code, None)):
-                left = run_kernel(ptx, "k", LANES, arrays, engine=engine)
+            with limited():
+                wanted = run_kernel(ptx, "k", LANES, arrays, engine="auto")
+                with patch("ptx.ptx_run.link_kernel", partial(_machine, ptx, code, None)):
+                    left = run_kernel(ptx, "k", LANES, arrays, engine=engine)
             both = zip(row["registers"], row["hashes"], *(
                 each[1].reshape(-1, LANES) for each in (left, wanted)), strict=True)  # fmt: skip
             # What has no hash is open: results of approximate functions.
