@@ -4,9 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ...base.dataclass import dataclass
 from ...traces.schema import Space
 from ..simt.access.cluster import SPAN, START
 from ..simt.memory.memory import WINDOWS
+from ..simt.texture.query import SURFACES
 from .frame import DRIVER_FUNCTIONS
 from .lift import SHARED_WINDOW, Lifter, Operand, function_address, registers
 
@@ -106,8 +108,8 @@ def _order(lifter: Lifter, store: bool = False) -> str:
     return f".relaxed.{_SCOPES[scope[0]]}" if strong and scope else ""
 
 
-def _vector(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{{{', '.join(names)}}}"
+def _vector(names: list[str], always: bool = False) -> str:
+    return names[0] if len(names) == 1 and not always else f"{{{', '.join(names)}}}"
 
 
 def _load(space: str) -> Handler:
@@ -166,10 +168,47 @@ def _store(space: str) -> Handler:
             if value.kind != "R" or value.suffix:
                 raise lifter.refuse("cutrace does not know this form")
             names = registers(value, count)
+            if lifter.has_mbarriers and count > 1 and space in ("shared", ""):
+                pairs = zip(names[::2], names[1::2], strict=True)
+                names = [word for pair in pairs for word in _mbarrier_pair(lifter, *pair)]
         vector = f".v{count}" if count > 1 else ""
         lifter.emit(f"st{order}{name}{vector}.{kind}", address, _vector(names), guarded=True)
 
     return lift
+
+
+COUNT = 1 << 20
+"""Counts of an mbarrier rise to this; the engine's fall from their number."""
+
+
+def _mbarrier_pair(lifter: Lifter, low: str, high: str) -> tuple[str, str]:
+    """Return a pair of words to store, as the engine's mbarrier if it is that of a chip that nobody
+    has arrived at: since 10.0 a plain store may initialize one.
+
+    Bits 1 to 20 and 43 to 62 both have 2^20 - n, for n arrivals, bit 63 the phase, and all others
+    are 0. The engine has n in bits 0 to 19 and 20 to 39, and the phase in bit 61.
+    """
+    other, rest, left = (lifter.new() for _ in range(3))
+    is_second, initial = lifter.new("p"), lifter.new("p")
+    lifter.emit("shl.b32", other, low, "10")
+    lifter.emit("xor.b32", other, other, high)
+    lifter.emit("shl.b32", other, other, "1")  # without the phase
+    lifter.emit("setp.eq.u32", is_second, other, "0")
+    lifter.emit("and.b32", rest, low, str(~(COUNT - 2) & 0xFFFFFFFF))
+    lifter.emit("setp.eq.and.u32", initial, rest, str(COUNT), is_second)
+    number, both, phase = (lifter.new() for _ in range(3))
+    first, second = lifter.new(), lifter.new()
+    lifter.emit("shr.u32", left, low, "1")
+    lifter.emit("sub.u32", number, str(COUNT), left)
+    lifter.emit("shl.b32", both, number, "20")
+    lifter.emit("or.b32", both, both, number)
+    lifter.emit("selp.b32", first, both, low, initial)
+    lifter.emit("shr.u32", number, number, "12")
+    lifter.emit("and.b32", phase, high, "0x80000000")
+    lifter.emit("shr.u32", phase, phase, "2")
+    lifter.emit("or.b32", number, number, phase)
+    lifter.emit("selp.b32", second, number, high, initial)
+    return first, second
 
 
 _UPDATES = {
@@ -510,13 +549,17 @@ def match_lanes(lifter: Lifter) -> None:
 
 
 def reduce_lanes(lifter: Lifter) -> None:
-    """REDUX: the sum, the least, ... of the lanes' values."""
+    """REDUX and CREDUX: the sum, the least, ... of the lanes' values."""
     names = {"SUM": "add", "MIN": "min", "MAX": "max", "AND": "and", "OR": "or", "XOR": "xor"}
     operation = lifter.one(names, "and")
-    signed = lifter.has("S32")
+    kind, more = lifter.one({"S32": "s32", "U32": "u32", "F32": "f32"}, "u32"), ""
+    if kind == "f32":
+        more = ".abs" * lifter.has("ABS") + ".NaN" * lifter.has("NAN")
     to, value = lifter.require(2)
-    kind = "b32" if operation in ("and", "or", "xor") else "s32" if signed else "u32"
-    lifter.emit(f"redux.{operation}.{kind}", lifter.to(to), lifter.word(value), guarded=True)
+    kind = "b32" if operation in ("and", "or", "xor") else kind
+    read = lifter.single if kind == "f32" else lifter.word
+    form = f"redux.{operation}{more}.{kind}"
+    lifter.emit(form, lifter.to(to), read(value), guarded=True)
 
 
 def ask_space(lifter: Lifter) -> None:
@@ -528,56 +571,110 @@ def ask_space(lifter: Lifter) -> None:
     lifter.emit(f"isspacep.{space}", lifter.to(to), inner[1 : inner.rindex("+")])
 
 
-_TEXTURES = {"1D": "1d", "2D": "2d", "3D": "3d"}
+_GEOMETRIES = {
+    **{f"{n}D": f"{n}d" for n in (1, 2, 3)}, **{f"ARRAY_{n}D": f"a{n}d" for n in (1, 2)},
+    "CUBE": "cube", "ARRAY_CUBE": "acube",
+}  # fmt: skip
+_OFFSET_BITS = {"TEX": 4, "TLD": 4, "TLD4": 6}
+"""Bits of an offset in texels: those of the next axis are behind, in a gather from 8 on."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a texture is read: its handle, and the registers of a layer, of coordinates, of a
+    level and of offsets, in this order."""
+
+    geometry: str
+    handle: str
+    layer: list[str]
+    axes: list[str]
+    level: list[str]
+    offset: list[str]
 
 
 def texture(lifter: Lifter) -> None:
-    """TEX and TLD: four channels of a texel, of which a mask says which are written."""
-    geometry = next((o for o in lifter.now.operands if o in _TEXTURES), None)
-    if geometry is None:
+    """TEX, TLD and TLD4: four channels of a texel, or of four texels one each, of which a mask says
+    which are written."""
+    texts = list(lifter.now.operands)
+    at = next((n for n, text in enumerate(texts) if text in _GEOMETRIES), None)
+    if at is None:
         raise lifter.refuse("cutrace does not know this kind of texture")
-    by_element = lifter.opcode == "TLD"
-    splits = lifter.has("SCR")
-    lifter.take("LZ", "NODEP", "B")
-    has_level = lifter.has("LL")
-    texts, axes = list(lifter.now.operands), int(geometry[0])
-    at = texts.index(geometry)
     mask = int(texts[at + 1], 16) if texts[at + 1 :] else 0xF
+    gathers = lifter.opcode == "TLD4"
+    channel = lifter.one({name: name.lower() for name in "RGBA"}) if gathers else ""
+    splits, has_level = lifter.has("SCR"), lifter.has("LL")
+    has_offset = lifter.has("AOFFI")
+    lifter.take("LZ", "NODEP", "CL", *("B" * (not gathers)))
     if lifter.modifiers or len(texts) > at + 2:
         raise lifter.refuse("cutrace does not know this form")
-    second, first, *sources = lifter.operands[:at]
-    place = next((n for n, o in enumerate(sources) if o.text.startswith("UR")), None)
-    if place is not None:
-        pointer = lifter.wide(sources[place])
-        extras = sources[place + 1 :]
-        sources = sources[:place]
+    operands = lifter.operands[:at]
+    missing = operands.pop(0) if operands[0].kind == "P" else None
+    second, first, *sources = operands
+    handle, sources = _handle(lifter, sources)
+    place = _place(lifter, texts[at], handle, sources, splits, (has_level, has_offset))
+    verb = f"tld4.{channel}" if gathers else "tex.level" if has_level else "tex"
+    _fetch(lifter, verb, place, mask, (first, second))
+    if missing is not None:  # no texel is
+        lifter.emit("setp.ne.u32", lifter.to(missing), "0", "0", guarded=True)
+
+
+def _handle(lifter: Lifter, operands: list[Operand]) -> tuple[str, list[Operand]]:
+    """Return the handle of a texture, and the operands before it; behind it are zeros."""
+    number = next((n for n, o in enumerate(operands) if o.text.startswith("UR")), None)
+    if number is not None:
+        handle, operands, extras = (
+            lifter.wide(operands[number]), operands[:number], operands[number + 1 :]
+        )  # fmt: skip
     else:
-        *sources, extra, index = sources
-        extras, pointer = [extra], lifter.constant(f"c[0x0][{4 * index.number:#x}]", 8)
-    if any(o.kind != "#" or o.number for o in extras) or (by_element and axes > 2):
+        *operands, extra, index = operands
+        extras, handle = [extra], lifter.constant(f"c[0x0][{4 * index.number:#x}]", 8)
+    if any(o.kind != "#" or o.number for o in extras):
         raise lifter.refuse("cutrace does not know this kind of texture")
-    base, *more = sources
-    splits &= axes > 2  # the third coordinate and the level are then a pair of their own
-    pairs = sources if splits else [base]
-    if len(more) != (splits or has_level) or any(o.kind != "R" or o.is_zero for o in pairs):
+    return handle, operands
+
+
+def _place(
+    lifter: Lifter, name: str, handle: str, sources: list[Operand], splits: bool,
+    more: tuple[bool, bool],
+) -> _Place:  # fmt: skip
+    """Read the registers of coordinates: the second operand has what is behind them, or with
+    `splits` the second half of all."""
+    geometry = _GEOMETRIES[name]
+    layers = int(geometry[0] == "a")
+    axes = 3 if "cube" in geometry else int(geometry.strip("ad"))
+    total = layers + axes + sum(more)
+    first = -(-total // 2) if splits else layers + axes
+    counts = [first, total - first] if total > first else [first]
+    if len(sources) != len(counts) or any(o.kind != "R" or o.negative for o in sources):
         raise lifter.refuse("cutrace does not know this form")
-    words = registers(base, 2) + registers(more[0], 2) if splits else registers(base, axes)
-    level = words[3] if splits else lifter.single(more[0]) if has_level else ""
-    words = [*words[:3], words[2]] if axes > 2 else words
-    level = level if has_level else ""
-    _fetch(lifter, geometry, by_element, words, level, pointer, mask, (first, second))
+    words = [
+        word
+        for operand, count in zip(sources, counts, strict=True)
+        for word in (["0"] * count if operand.is_zero else registers(operand, count))
+    ]
+    level = words[layers + axes :][: more[0]]
+    offset = words[total - more[1] :]
+    return _Place(geometry, handle, words[:layers], words[layers:][:axes], level, offset)
 
 
 def _fetch(
-    lifter: Lifter, geometry: str, by_element: bool, words: list[str], level: str,
-    pointer: str, mask: int, results: tuple[Operand, Operand],
-) -> None:  # fmt: skip
-    name = _TEXTURES[geometry]
+    lifter: Lifter, verb: str, place: _Place, mask: int, results: tuple[Operand, Operand]
+) -> None:
+    by_element = lifter.opcode == "TLD"
     kind = "s32" if by_element else "f32"
-    form = f"tex{'.level' if level else ''}.{name}.v4.b32.{kind}"
+    words = place.layer + [_coordinate(word, by_element) for word in place.axes]
+    words += words[-1:] * (len(words) == 3)  # a vector has 1, 2 or 4
     texels = [lifter.new() for _ in range(4)]
-    operands = [f"{{{', '.join(texels)}}}", f"[{pointer}, {{{', '.join(words)}}}]"]
-    lifter.emit(form, *operands, *([level] if level else []), guarded=True)
+    operands = [_vector(texels, always=True), f"[{place.handle}, {_vector(words, always=True)}]"]
+    operands += [_coordinate(word, by_element) for word in place.level]
+    if place.offset:
+        bits, steps = _OFFSET_BITS[lifter.opcode], []
+        for number in range(len(place.axes)):
+            steps.append(lifter.new())
+            start = number * (8 if lifter.opcode == "TLD4" else bits)
+            lifter.emit("bfe.s32", steps[-1], place.offset[0], str(start), str(bits))
+        operands.append(_vector(steps + steps[-1:] * (len(steps) == 3), always=True))
+    lifter.emit(f"{verb}.{place.geometry}.v4.b32.{kind}", *operands, guarded=True)
     wanted = [texel for number, texel in enumerate(texels) if mask >> number & 1]
     places: list[str] = []
     for each in results:
@@ -585,6 +682,120 @@ def _fetch(
             places += registers(each, 2)
     for to, texel in zip(places, wanted, strict=False):
         lifter.emit("mov.b32", to, texel)
+
+
+def _coordinate(word: str, by_element: bool) -> str:
+    return "0f00000000" if word == "0" and not by_element else word
+
+
+_ELEMENTS = {
+    **{name: (f"b{name[1:]}", 1) for name in ("U8", "S8", "U16", "S16")},
+    **{"64": ("b32", 2), "128": ("b32", 4)},
+}
+_SURFACES = {
+    **{f"{n}D": f"{n}d" for n in (1, 2, 3)}, **{f"{n}D_ARRAY": f"a{n}d" for n in (1, 2)}
+}  # fmt: skip
+_OUTSIDE = {"TRAP": "trap", "IGN": "zero"}
+_CHANNELS = {"R": "1", "RG": "2", "RGBA": "4"}
+
+
+def _surface(lifter: Lifter) -> tuple[str, str, list[Operand]]:
+    """Return the geometry, the place, and the operands besides of an access of a surface."""
+    geometry = lifter.one(_SURFACES)
+    lifter.take("STRONG", *_SCOPES)
+    *operands, place = _surface_operands(lifter)
+    inner = re.fullmatch(r"\[R(\d+|Z)\]", place.text)
+    if inner is None:
+        raise lifter.refuse(f"cutrace does not know the address `{place.text}`")
+    axes, layers = int(geometry.strip("ad")), int(geometry[0] == "a")
+    words = ["0"] * (axes + layers)
+    if inner[1] != "Z":
+        words = [f"%R{int(inner[1]) + n}" for n in range(axes + layers)]
+    words = words[axes:] + words[:axes]  # the layer is behind the coordinates
+    words += words[-1:] * (len(words) == 3)
+    return geometry, _vector(words, always=True), operands
+
+
+def _surface_operands(lifter: Lifter) -> list[Operand]:
+    """Return the operands of an access: its value, its handle, and its place at the end."""
+    places = [o for o in lifter.operands if o.kind == "["]
+    value, *handle = (o for o in lifter.operands if o.kind != "[")
+    if len(places) != 1 or not handle or value.kind != "R" or value.suffix:
+        raise lifter.refuse("cutrace does not know this form")
+    return [value, *handle, *places]
+
+
+def surface(lifter: Lifter) -> None:
+    """SULD, SUST and SURED: a load, a store, an update at a byte of a surface (`.BA`), or at a
+    texel of it."""
+    mode = lifter.one(_OUTSIDE, "clamp")
+    by_texel = lifter.has("P") or not lifter.has("BA")
+    lifter.take("D")
+    geometry, words, (value, *handles) = _surface(lifter)
+    handle = _surface_handle(lifter, handles)
+    place = f"[{handle}, {words}]"
+    form = f"{'p' if by_texel else 'b'}.{geometry}"
+    if lifter.opcode == "SURED":
+        _update_surface(lifter, by_texel, geometry, mode, (place, value))
+        return
+    if by_texel:
+        if lifter.opcode == "SULD":
+            raise lifter.refuse("cutrace does not know this form")
+        kind, count = "b32", int(lifter.one(_CHANNELS, "4"))
+    else:
+        kind, count = _ELEMENTS[taken[0]] if (taken := lifter.take(*_ELEMENTS)) else ("b32", 1)
+    if lifter.modifiers:
+        raise lifter.refuse(f"cutrace does not know the modifier `.{lifter.modifiers[0]}`")
+    vector = f".v{count}" if count > 1 else ""
+    names = ["0"] * count if value.is_zero else registers(value, count)
+    if kind != "b32":
+        half = lifter.new("h")
+        if lifter.opcode == "SUST":
+            lifter.emit("cvt.u16.u32", half, names[0])
+        names, wide = [half], names
+    if lifter.opcode == "SUST":
+        lifter.emit(f"sust.{form}{vector}.{kind}.{mode}", place, _vector(names, always=True),
+                    guarded=True)  # fmt: skip
+        return
+    if value.is_zero:
+        names = [lifter.new("h" if kind != "b32" else "r") for _ in names]
+    lifter.emit(f"suld.{form}{vector}.{kind}.{mode}", _vector(names, always=True), place,
+                guarded=True)  # fmt: skip
+    if kind != "b32" and not value.is_zero:
+        lifter.emit(f"cvt.u32.u{kind[1:]}", wide[0], half, guarded=True)
+
+
+def _surface_handle(lifter: Lifter, operands: list[Operand]) -> str:
+    """Return the handle of a surface, of which code since 8.0 reads the lower word alone."""
+    if operands[0].text.startswith("UR"):
+        if any(o.kind != "#" or o.number for o in operands[1:]):
+            raise lifter.refuse("cutrace does not know this kind of surface")
+        made = lifter.new("d")
+        upper = lifter.new()
+        lifter.emit("mov.b32", upper, str(SURFACES >> 32))
+        lifter.emit("mov.b64", made, f"{{%{operands[0].text}, {upper}}}")
+        return made
+    extra, index = operands
+    if extra.kind != "#" or extra.number:
+        raise lifter.refuse("cutrace does not know this kind of surface")
+    return lifter.constant(f"c[0x0][{4 * index.number:#x}]", 8)
+
+
+def _update_surface(
+    lifter: Lifter, by_texel: bool, geometry: str, mode: str, operands: tuple[str, Operand]
+) -> None:
+    place, value = operands
+    names = ("ADD", "MIN", "MAX", "AND", "OR")
+    operation = lifter.one({name: name.lower() for name in names})
+    kind = lifter.one(_KINDS, "u32")
+    if operation in ("and", "or"):
+        kind = f"b{kind[1:]}"
+    if lifter.modifiers or (by_texel and kind[0] != "b" and operation != "add"):
+        raise lifter.refuse("cutrace does not know this form")
+    kind = f"b{kind[1:]}" if by_texel else kind
+    word = lifter.wide(value) if kind.endswith("64") else lifter.word(value)
+    form = f"sured.{'p' if by_texel else 'b'}.{operation}.{geometry}.{kind}.{mode}"
+    lifter.emit(form, place, word, guarded=True)
 
 
 def call(lifter: Lifter) -> None:
@@ -665,8 +876,9 @@ HANDLERS: Mapping[str, Handler] = {
     "VOTE": vote,
     "VOTEU": vote,
     "MATCH": match_lanes,
-    "REDUX": reduce_lanes,
+    **dict.fromkeys(("REDUX", "CREDUX"), reduce_lanes),
     "QSPC": ask_space,
-    **dict.fromkeys(("TEX", "TLD"), texture),
+    **dict.fromkeys(("TEX", "TLD", "TLD4"), texture),
+    **dict.fromkeys(("SULD", "SUST", "SURED"), surface),
     "CALL": call,
 }

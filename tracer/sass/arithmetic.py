@@ -117,10 +117,24 @@ def add3(lifter: Lifter) -> None:
         to, a, b = lifter.require(3)
         lifter.emit("add.u16x2", lifter.to(to), lifter.word(a), lifter.word(b))
         return None
-    extended = lifter.has("X")
+    if lifter.has("U8x4"):
+        to, a, b = lifter.require(3)
+        values = [lifter.word(a), lifter.word(replace(b, negative=False)), "0"]
+        verb = "vsub4" if b.negative else "vadd4"
+        lifter.emit(f"{verb}.u32.u32.u32", lifter.to(to), *values)
+        return None
+    extended, saturates = lifter.has("X"), lifter.has("ISAT", "SAT")
     lifter.take("U32", "S32")
     sources = 3 if lifter.opcode.endswith("IADD3") else 2
     written, values, behind = _split(lifter, sources)
+    if saturates:
+        a, b, *rest = sorted(values, key=lambda each: (each.is_zero, each.negative))
+        if extended or _is_written(written) or a.negative or any(not o.is_zero for o in rest):
+            raise lifter.refuse("cutrace does not know this form")
+        form = "sub.sat.s32" if b.negative else "add.sat.s32"
+        lifter.emit(form, lifter.to(lifter.operands[0]), lifter.word(a),
+                    lifter.word(replace(b, negative=False)))  # fmt: skip
+        return None
     if not extended and not _is_written(written):
         first, *more = [o for o in values if not o.is_zero] or [ZERO]
         total = lifter.word(first)
@@ -160,15 +174,50 @@ def add3(lifter: Lifter) -> None:
 
 
 def _add_wide(lifter: Lifter) -> None:
+    extended = lifter.has("X")
     written, values, behind = _split(lifter, 3 if lifter.opcode.endswith("3") else 2)
-    if _is_written(written) or behind:
+    if not _is_written(written) and not extended:
+        total = lifter.wide(values[0])
+        for each in values[1:]:
+            made = lifter.new("d")
+            lifter.emit("add.s64", made, total, lifter.wide(each))
+            total = made
+        lifter.put_wide(lifter.operands[0], total)
+        return
+    if len(values) > 2 or len(written) > 1 or len(behind) != extended:
         raise lifter.refuse("cutrace does not know this form")
-    total = lifter.wide(values[0])
-    for each in values[1:]:
-        made = lifter.new("d")
-        lifter.emit("add.s64", made, total, lifter.wide(each))
-        total = made
+    total, carries = "0", list[str]()
+    for each in values:  # a negative one is its complement and 1
+        value = lifter.wide(replace(each, negative=False, inverted=False))
+        if each.negative or each.inverted:
+            made = lifter.new("d")
+            lifter.emit("not.b64", made, value)
+            value = made
+        total = _sum_with_carry(lifter, total, value, carries)
+        if each.negative:
+            total = _sum_with_carry(lifter, total, "1", carries)
+    if extended:
+        one = lifter.new("d")
+        lifter.emit("selp.b64", one, "1", "0", lifter.predicate(behind[0]))
+        total = _sum_with_carry(lifter, total, one, carries)
+    if _is_written(written):
+        holds = carries[0]
+        for carry in carries[1:]:
+            either = lifter.new("p")
+            lifter.emit("or.pred", either, holds, carry)
+            holds = either
+        lifter.emit("mov.pred", lifter.to(written[0]), holds)
     lifter.put_wide(lifter.operands[0], total)
+
+
+def _sum_with_carry(lifter: Lifter, total: str, value: str, carries: list[str]) -> str:
+    if total == "0":
+        return value
+    made, carry = lifter.new("d"), lifter.new("p")
+    lifter.emit("add.u64", made, total, value)
+    lifter.emit("setp.lt.u64", carry, made, value)
+    carries.append(carry)
+    return made
 
 
 def multiply_add(lifter: Lifter) -> None:
@@ -575,13 +624,19 @@ def permute(lifter: Lifter) -> None:
 
 def extreme(lifter: Lifter) -> None:
     """IMNMX, VIMNMX, VIMNMX3, VIADDMNMX: the least if the predicate holds, else the greatest."""
+    if kind := lifter.one({"U8x4": "u32", "S8x4": "s32"}, ""):
+        to, *pair, which = lifter.require(4)
+        words = [lifter.word(each) for each in pair]
+        lifter.operands = [to]
+        _choose(lifter, which, lambda name: f"v{name}4.{kind}.{kind}.{kind}", words, "b32", "0")
+        return
     kinds = {"U32": "u32", "S32": "s32", "U16x2": "u16x2", "S16x2": "s16x2"}
     kind = ".relu." * lifter.has("RELU") + lifter.one(kinds, "s32")
     sources = 3 if lifter.opcode.endswith(("3", "VIADDMNMX")) else 2
     wide = lifter.one({"U64": "u64", "S64": "s64", "64": "s64"}, "")
     if wide and lifter.operands[0].kind == "P" and len(lifter.operands) == 7:
-        first, second, to, a, b, other, which = lifter.operands
-        if lifter.truth(other) is True:
+        first, second, to, a, b, which, other = lifter.operands
+        if lifter.truth(other) is False:
             lifter.operands = [to, first, second, a, b, which]
     written, values, (which,) = _split(lifter, sources)
     if _is_written(written) or (wide and len(values) > 2):
@@ -622,8 +677,9 @@ def _without_signs(lifter: Lifter, values: list[Operand]) -> list[Operand]:
 
 
 def _choose(
-    lifter: Lifter, which: Operand, named: Callable[[str], str], values: list[str], bits: str
-) -> None:
+    lifter: Lifter, which: Operand, named: Callable[[str], str], values: list[str], bits: str,
+    *more: str,
+) -> None:  # fmt: skip
     to, holds = lifter.to(lifter.operands[0]), lifter.truth(which)
     names = [("min" if holds else "max")] if isinstance(holds, bool) else ["min", "max"]
     results = []
@@ -632,7 +688,7 @@ def _choose(
         for number, each in enumerate(values[1:]):
             ends = number == len(values) - 2 and len(names) == 1
             made = to if ends else lifter.new()
-            lifter.emit(named(name), made, total, each)
+            lifter.emit(named(name), made, total, each, *more)
             total = made
         results.append(total)
     if not isinstance(holds, bool):
@@ -791,6 +847,19 @@ def _float(name: str) -> Handler:
         count = 4 if name == "fma" else 3
         to, *values = lifter.require(count)
         lifter.emit(name + suffix, lifter.to(to), *map(lifter.single, values))
+
+    return lift
+
+
+def _mixed(name: str) -> Handler:
+    """Return the function of FHADD or FHFMA: halves, and the last summand an f32."""
+
+    def lift(lifter: Lifter) -> None:
+        rounding, half = lifter.one(_ROUNDINGS, ".rn"), lifter.one({"BF16": "bf16"}, "f16")
+        form = f"{name}{rounding}{'.sat' * lifter.has('SAT')}.f32.{half}"
+        to, *halves, last = lifter.require(4 if name == "fma" else 3)
+        values = [_source_value(lifter, each, half) for each in halves]
+        lifter.emit(form, lifter.to(to), *values, lifter.single(last))
 
     return lift
 
@@ -971,7 +1040,8 @@ def convert(lifter: Lifter) -> None:
         lifter.emit(operation, lifter.to(to), read)
 
 
-_EIGHTS = {"E4M3": "e4m3x2", "E5M2": "e5m2x2"}
+_EIGHTS = {"E4M3": "e4m3x2", "E5M2": "e5m2x2", "E2M3": "e2m3x2", "E3M2": "e3m2x2",
+           "E8": "ue8m0x2"}  # fmt: skip
 
 
 def convert_integer(lifter: Lifter) -> None:
@@ -992,22 +1062,24 @@ def convert_integer(lifter: Lifter) -> None:
 
 
 def convert_packed(lifter: Lifter) -> None:
-    """F2FP: two f32 to a pair of halves, or from and to pairs of floats of 8 bits."""
+    """F2FP: two f32 to a pair of halves, or from and to pairs of floats of at most 8 bits."""
     relu, eight = ".relu" * lifter.has("RELU"), lifter.one(_EIGHTS, "")
     if lifter.has("UNPACK_B"):
-        lifter.one({"F16": "f16x2"})
+        wide = lifter.one({"BF16": "bf16x2"} if eight == "ue8m0x2" else {"F16": "f16x2"})
         to, pair = lifter.require(2)
         half = _source_value(lifter, pair, "u16")
-        lifter.emit(f"cvt.rn{relu}.f16x2.{eight}", lifter.to(to), half)
+        lifter.emit(f"cvt.rn{relu}.{wide}.{eight}", lifter.to(to), half)
         return
     if eight:
-        lifter.one({"SATFINITE": ""})
+        exponent = eight == "ue8m0x2"
+        rounding = lifter.one({"RZ": ".rz", "RP": ".rp"}) if exponent else ".rn"
+        limit = lifter.one({"SATFINITE": ".satfinite"}, *([""] * exponent))
         made = lifter.new("h")
-        form = f"cvt.rn.satfinite{relu}.{eight}"
+        form = f"cvt{rounding}{limit}{relu}.{eight}"
         if lifter.has("UNPACK_B_MERGE_C"):
-            lifter.one({"F16": ""})
+            wide = lifter.one({"BF16": "bf16x2"} if exponent else {"F16": "f16x2"})
             to, pair, before = lifter.require(3)
-            lifter.emit(f"{form}.f16x2", made, lifter.word(pair))
+            lifter.emit(f"{form}.{wide}", made, lifter.word(pair))
         else:
             lifter.one({"PACK_AB_MERGE_C": ""})
             lifter.one({"F32": ""})
@@ -1171,15 +1243,15 @@ def set_halves(lifter: Lifter) -> None:
 
 
 def extreme_halves(lifter: Lifter) -> None:
-    """HMNMX2."""
+    """HMNMX2, and VHMNMX of three."""
     kind = "bf16x2" if lifter.has("BF16_V2", "BF16") else "f16x2"
     signs = lifter.has("XORSIGN")
     form = f"{'.ftz' * lifter.has('FTZ')}{'.NaN' * lifter.has('NAN')}"
     form = f"{form}{'.xorsign.abs' * signs}.{kind}"
     lifter.operands = _joined_immediates(lifter)
-    _, a, b, which = lifter.require(4)
-    a, b = _without_signs(lifter, [a, b]) if signs else (a, b)
-    pairs = [_packed(lifter, each) for each in (a, b)]
+    _, *values, which = lifter.require(5 if lifter.opcode == "VHMNMX" else 4)
+    values = _without_signs(lifter, values) if signs else values
+    pairs = [_packed(lifter, each) for each in values]
     _choose(lifter, which, lambda name: f"{name}{form}", pairs, "b32")
 
 
@@ -1269,6 +1341,8 @@ HANDLERS: Mapping[str, Handler] = {
     "FADD": _float("add"),
     "FMUL": _float("mul"),
     "FFMA": _float("fma"),
+    "FHADD": _mixed("add"),
+    "FHFMA": _mixed("fma"),
     "DADD": _double("add"),
     "DMUL": _double("mul"),
     "DFMA": _double("fma"),
@@ -1283,7 +1357,7 @@ HANDLERS: Mapping[str, Handler] = {
     "HFMA2": _half("fma"),
     "HSETP2": compare_halves,
     "HSET2": set_halves,
-    "HMNMX2": extreme_halves,
+    **dict.fromkeys(("HMNMX2", "VHMNMX"), extreme_halves),
     "IDP": dot_product,
     "VABSDIFF": difference,
     "VABSDIFF4": sum_of_differences,

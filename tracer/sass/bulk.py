@@ -9,11 +9,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from ..simt.access.cluster import START
-from .access import address_of
+from .access import COUNT, address_of
 from .arithmetic import Handler, nothing
 from .lift import Lifter, Operand, registers
-
-_COUNT = 1 << 20
 
 
 def _leader(lifter: Lifter) -> None:
@@ -85,7 +83,7 @@ def _initialize(lifter: Lifter) -> None:
     left, count, is_odd = lifter.new(), lifter.new(), lifter.new("p")
     low, high = registers(value, 2)
     lifter.emit("shr.u32", left, low, "1")
-    lifter.emit("sub.u32", count, str(_COUNT), left)
+    lifter.emit("sub.u32", count, str(COUNT), left)
     at = address_of(lifter, place, "cluster")
     if value.text.startswith("U"):
         _leader(lifter)
@@ -142,7 +140,7 @@ def _put_state(lifter: Lifter, to: Operand, state: str) -> None:
         lifter.emit("cvt.u32.u64", left, moved)
         lifter.emit("sub.u32", count, "0", left)
         word = lifter.new()
-        lifter.emit("and.b32", word, count, str(_COUNT - 1))
+        lifter.emit("and.b32", word, count, str(COUNT - 1))
         words.append(word)
     phase, top = lifter.new("d"), lifter.new()
     lifter.emit("shr.u64", phase, state, "61")
@@ -345,6 +343,7 @@ def to_uniform(lifter: Lifter) -> None:
     """R2UR: a register of the first lane that the guard lets pass; with a predicate, whether a
     lane's own is another one."""
     joins = lifter.has("OR")
+    lifter.take("BROADCAST")  # all lanes have the register, whether the guard lets them pass or not
     *written, to, value = lifter.require(2, 3)
     own = lifter.word(value)
     if not lifter.guard and not written:

@@ -166,6 +166,7 @@ class Lifter:
             for each in code.instructions
         )
         """Whether addresses of shared memory may be those of other blocks."""
+        self.has_mbarriers = any(each.opcode.startswith("SYNCS") for each in code.instructions)
 
     # Text
 

@@ -97,12 +97,52 @@ def _at(operand: Operand, more: int) -> Operand:
 
 
 def transpose(lifter: Lifter) -> None:
-    """MOVM: the transpose of a matrix of 8 x 8 halves."""
+    """MOVM: the transpose of a matrix of 8 x 8 halves; or one of 8 x 32 numbers of 4 bits, as bytes
+    of two registers."""
+    if lifter.has("M832"):
+        _widen_nibbles(lifter, lifter.one({"U4TO8": "u", "S4TO8": "s"}) == "s")
+        return
     if not (lifter.has("16") and lifter.has("MT88")):
         raise lifter.refuse("cutrace does not know this form")
     to, value = lifter.require(2)
     form = "movmatrix.sync.aligned.m8n8.trans.b16"
     lifter.emit(form, lifter.to(to), lifter.word(value), guarded=True)
+
+
+def _widen_nibbles(lifter: Lifter, signed: bool) -> None:
+    """Lift MOVM.U4TO8: of a row's 4 lanes, each of which has 8 numbers, a lane gets 4 of the first
+    half of the row, and 4 of the second.
+
+        lane             0        1        2        3
+        has          0..7    8..15   16..23   24..31
+        gets first   0..3     4..7    8..11   12..15
+        and second 16..19   20..23   24..27   28..31
+    """
+    to, value = lifter.require(2)
+    own, row, source, part = lifter.word(value), lifter.new(), lifter.new(), lifter.new()
+    lifter.emit("mov.u32", row, "%laneid")
+    lifter.emit("bfe.u32", source, row, "1", "1")
+    lifter.emit("and.b32", part, row, "1")
+    lifter.emit("shl.b32", part, part, "4")
+    lifter.emit("and.b32", row, row, "28")
+    lifter.emit("or.b32", source, source, row)
+    results = []
+    for _ in range(2):
+        word, moved = lifter.new(), lifter.new()
+        lifter.emit("shfl.idx.b32", word, own, source, "31")
+        lifter.emit("shr.u32", word, word, part)
+        lifter.emit("and.b32", word, word, "0xffff")
+        for by, mask in (("8", "0x00ff00ff"), ("4", "0x0f0f0f0f")):
+            lifter.emit("shl.b32", moved, word, by)
+            lifter.emit("or.b32", word, word, moved)
+            lifter.emit("and.b32", word, word, mask)
+        if signed:  # bit 3 of a byte to bits 4 to 7
+            lifter.emit("and.b32", moved, word, "0x08080808")
+            lifter.emit("mad.lo.u32", word, moved, "30", word)
+        results.append(word)
+        lifter.emit("add.u32", source, source, "2")
+    for name, word in zip(registers(to, 2), results, strict=True):
+        lifter.emit("mov.b32", name, word)
 
 
 _GROUP_SHAPE = re.compile(r"64x(\d+)x(\d+)")

@@ -161,6 +161,35 @@ def done() -> Any:
         # 0.5 < 1.5 as 1.0, and as all bits of the opposite
         (("MOV R2, 0x3f000000", "FSET.BF.LT.AND R4, R2, 1.5, PT", "FSET.GEU.AND R5, R2, 1.5, PT"),
          (0x3F800000, 0)),
+        # minima of 64 bits: the predicate says which, and the last one is false. -1 and 5, signed
+        (("MOV R2, 0xffffffff", "MOV R3, 0xffffffff", "MOV R6, 0x5", "MOV R7, RZ",
+          "IMNMX.S64 PT, PT, R4, R2, R6, PT, !PT"), (0xFFFFFFFF, 0xFFFFFFFF)),
+        (("MOV R2, 0xffffffff", "MOV R3, 0xffffffff", "MOV R6, 0x5", "MOV R7, RZ",
+          "IMNMX.U64 PT, PT, R4, R2, R6, PT, !PT"), (5, 0)),
+        (("MOV R2, 0x7", "MOV R3, 0x1", "IMNMX.U64 PT, PT, R4, R2, 0x3f, !PT, !PT"), (7, 1)),
+        # 2^64 - 1 and 1 carry; 2^64 - 1 and that carry again
+        (("MOV R2, 0xffffffff", "MOV R3, 0xffffffff", "MOV R6, 0x1", "MOV R7, RZ",
+          "IADD.64 RZ, P0, R2, R6", "@P0 MOV R4, 0x1", "IADD.64.X R8, P1, R2, RZ, P0",
+          "@P1 IADD3 R5, R8, 0x2, RZ"), (1, 2)),
+        # 2^31 - 1 and 5, -2^31 and 5 away: the ends of the range
+        (("MOV R2, 0x7fffffff", "MOV R3, 0x5", "VIADD.S32.ISAT R4, R2, R3",
+          "MOV R2, 0x80000000", "VIADD.S32.ISAT R5, R2, -R3"), (0x7FFFFFFF, 0x80000000)),
+        # bytes: 1 - 2, 5 + 3; the least of 1 and 2, 255 and 4
+        (("MOV R2, 0xff01", "MOV R3, 0x402", "VIADD.U8x4 R4, R2, -R3",
+          "VIMNMX.U8x4 R5, R2, R3, PT"), (0xFBFF, 0x401)),
+        # 1.5 of the upper half plus 2.0; 1.5 * 2 + 2
+        (("MOV R2, 0x3e004000", "MOV R3, 0x40000000", "FHADD R4, R2.H1, R3",
+          "FHFMA R5, R2.H1, R2, R3"), (0x40600000, 0x40A00000)),
+        # -1 and 7 of two lists of numbers of 4 bits, of the only lane
+        (("MOV R2, 0x7f", "MOVM.S4TO8.M832 R4, R2", "MOV R5, RZ"), (0x7FF, 0)),
+        (("MOV R2, 0x7f", "MOVM.U4TO8.M832 R4, R2", "MOV R5, RZ"), (0x70F, 0)),
+        # of 1.0, 2.0 and -1.0 the least, and of the upper halves, one of which is no number
+        (("MOV R2, 0x7e003c00", "MOV R3, 0x4000", "MOV R6, 0xbc00",
+          "VHMNMX.NAN R4, R2, R3, R6, PT"), (0x7FFFBC00, 0)),
+        # 2^3 as an exponent alone, rounded up to 2^4 from 9.0, and read again
+        (("MOV R2, 0x41000000", "MOV R3, 0x41100000",
+          "F2FP.SATFINITE.E8.F32.PACK_AB_MERGE_C.RP R4, R3, R2, RZ",
+          "F2FP.BF16.E8.UNPACK_B R5, R4"), (0x8382, 0x41804100)),
         # a predicate that is false keeps the old value, also of its own instruction
         (("ISETP.NE.AND P0, PT, RZ, RZ, PT", "MOV R4, 0x7", "@P0 IADD3 R4, R4, 0x1, RZ",
           "@!P0 ISETP.EQ.AND P0, PT, RZ, RZ, PT", "@P0 MOV R5, 0x3"), (7, 3)),
@@ -181,16 +210,34 @@ def test_an_instruction_computes(
         (0xFFFFF000, 2, (0, 1)),  # phase 2 runs
     ],
 )
+@pytest.mark.parametrize(
+    "store", ["SYNCS.EXCH.64 URZ, [UR6], UR4", "STS.64 [R6], R2", "STS.128 [UR7], R24"]
+)
 def test_the_word_of_an_mbarrier_says_how_many_arrive_and_in_which_phase(
-    high: int, arrivals: int, over: tuple[int, int]
+    store: str, high: int, arrivals: int, over: tuple[int, int]
 ) -> None:
-    # 2^20 - 2 in bits 1 to 20, and again in bits 43 to 62: two arrivals
+    # 2^20 - 2 in bits 1 to 20, and again in bits 43 to 62: two arrivals; a plain store, too, may
+    # initialize one
     lines = ["UMOV UR6, 0x8", "UMOV UR4, 0x1ffffc", f"UMOV UR5, {high:#x}", "MOV R8, RZ",
-             "MOV R9, 0x80000000", "SYNCS.EXCH.64 URZ, [UR6], UR4",
+             "MOV R2, UR4", "MOV R3, UR5", "MOV R6, UR6", "MOV R26, R2", "MOV R27, R3",
+             "UMOV UR7, 0x0", "MOV R9, 0x80000000", store,
              *["SYNCS.ARRIVE.TRANS64.RED.A1T0 RZ, [UR6], RZ"] * arrivals,
              "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR6], R8", "@P0 MOV R4, 0x1",
              "SYNCS.PHASECHK.TRANS64.TRYWAIT P1, [UR6], R9", "@P1 MOV R5, 0x1"]  # fmt: skip
     assert run(*lines, threads=1, shared=64) == [list(over)]
+
+
+def test_a_store_of_a_kernel_with_mbarriers_keeps_what_is_none() -> None:
+    # bits 1 to 20 and 43 to 62 differ
+    lines = ["MOV R2, 0x1ffffc", "MOV R3, 0x7fffe000", "MOV R6, 0x8", "STS.64 [R6], R2",
+             "SYNCS.CCTL.IV [R6]", "LDS.64 R4, [R6]"]  # fmt: skip
+    assert run(*lines, threads=1, shared=64) == [[0x1FFFFC, 0x7FFFE000]]
+
+
+def test_a_register_of_the_lane_that_a_guard_lets_pass_goes_to_all() -> None:
+    lines = ["MOV R2, R0", "ISETP.EQ.AND P0, PT, R0, 0x3, PT", "@P0 R2UR.BROADCAST UR4, R2",
+             "MOV R4, UR4"]  # fmt: skip
+    assert run(*lines) == [[3, 0]] * 32
 
 
 def test_lanes_leave_where_the_guard_and_the_condition_of_an_exit_hold() -> None:
@@ -398,6 +445,64 @@ def test_texels_in_three_dimensions_are_read(code: str) -> None:
     y, x = np.indices((4, 8))
     assert (found[0] == texels[x % 3, y, x]).all()
     assert (found[1] == texels[0, 1, x]).all()
+
+
+GATHERED = """
+extern "C" __global__ void k(float4 *out, cudaTextureObject_t flat, cudaTextureObject_t layered) {
+    int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    out[threadIdx.x] = tex2Dgather<float4>(flat, x + 1.0f, y + 1.0f, 0);
+    out[threadIdx.x].w = tex2DLayered<float>(layered, x + 0.5f, y + 0.5f, x % 3);
+}
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_75", "sm_90", "sm_120"])
+def test_four_texels_are_gathered_and_those_of_a_layer_are_read(code: str) -> None:
+    texels = np.arange(96, dtype=np.float32).reshape(3, 4, 8)
+    with cutrace.Session(code=code) as gpu:
+        out = gpu.to_device(np.zeros((4, 8, 4), np.float32))
+        flat, layered = gpu.texture(texels[0].copy()), gpu.texture(texels, layered=True)
+        gpu.compile(GATHERED).get_function("k")[1, 32](out, flat, layered)
+        found = out.copy_to_host()
+    y, x = np.indices((4, 8))
+    right, below = np.minimum(x + 1, 7), np.minimum(y + 1, 3)
+    for channel, (row, column) in enumerate(((below, x), (below, right), (y, right))):
+        assert (found[..., channel] == texels[0, row, column]).all()
+    assert (found[..., 3] == texels[x % 3, y, x]).all()
+
+
+MOVED = """
+extern "C" __global__ void k(cudaSurfaceObject_t flat, cudaSurfaceObject_t layered) {
+    int x = threadIdx.x % 8, y = threadIdx.x / 8;
+    unsigned own = surf2Dread<unsigned>(flat, 4 * x, y);
+    uint2 pair = surf2Dread<uint2>(flat, x / 2 * 8 + 8, y, cudaBoundaryModeClamp);
+    unsigned beyond = surf2Dread<unsigned>(flat, 4 * x + 8, y, cudaBoundaryModeZero);
+    unsigned char octet = surf2Dread<unsigned char>(flat, 4 * x + 1, y);
+    surf2DLayeredwrite(own + (pair.y << 8) + (beyond << 16) + (octet << 24), layered, 4 * x, y, 1);
+    surf2DLayeredwrite((unsigned short)own, layered, 4 * x + 2, y, 0);
+    asm volatile("sured.b.add.2d.u32.trap [%0, {%1, %2}], %3;" ::
+                 "l"(flat), "r"(0), "r"(y), "r"(0x100));
+}
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_75", "sm_90", "sm_120"])
+def test_surfaces_are_read_written_and_updated(code: str) -> None:
+    texels = np.arange(32, dtype=np.uint32).reshape(4, 8)
+    with cutrace.Session(code=code) as gpu:
+        flat = gpu.surface(texels.copy())
+        layered = gpu.surface(np.zeros((2, 4, 8), np.uint32), layered=True)
+        gpu.compile(MOVED).get_function("k")[1, 32](flat, layered)
+        updated, written = flat.copy_to_host(), layered.copy_to_host()
+    x = np.indices((4, 8))[1]
+    second = np.take_along_axis(texels, np.minimum(x // 2 * 2 + 3, 7), 1)  # of the pair behind
+    beyond = np.where(x < 6, texels + 2, 0)
+    assert (written[1] == texels + (second << 8) + (beyond << 16)).all()
+    assert (written[0] == texels << 16).all()
+    texels[:, 0] += 8 * 0x100
+    assert (updated == texels).all()
 
 
 COPIES = """
