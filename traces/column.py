@@ -83,8 +83,7 @@ def to_rows(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) -> 
 
 def rows_of(columns: Sequence[npt.ArrayLike]) -> int:
     """Return the number of rows of columns: one if all are single values."""
-    shapes = (np.shape(column) for column in columns)
-    return max((shape[0] for shape in shapes if shape), default=1)
+    return max([np.shape(column)[0] for column in columns if np.ndim(column)], default=1)
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
@@ -121,10 +120,16 @@ def size_of(schema: pa.Schema, rows: int, values: int = 0) -> int:
     """Return the `nbytes` of a batch with so many rows; if they are lists, with so many values in
     each column.
     """
-    return sum(
-        field.dtype.itemsize * (field.width * rows or values) + 4 * rows * (not field.width)
-        for field in _fields_of(schema)
-    )
+    of_row, of_value = _sizes_of(schema)
+    return of_row * rows + of_value * values
+
+
+@cached_by_identity
+def _sizes_of(schema: pa.Schema) -> tuple[int, int]:
+    """Return the bytes of a row, and of a value in each list."""
+    fields = _fields_of(schema)
+    rows = sum(field.dtype.itemsize * field.width if field.width else 4 for field in fields)
+    return rows, sum(field.dtype.itemsize for field in fields if not field.width)
 
 
 def signed(batch: pa.RecordBatch, name: str) -> Any:

@@ -1,6 +1,7 @@
 """What a wave's accesses need: arrays that later waves reuse, and the memories."""
 
 from collections.abc import Sequence
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from ....jit.machine_code import address
 from ....jit.structure import Binding
 from ....traces.schema import Space
-from ..memory.memory import Shadow
+from ..memory.memory import BufferPool, Memory, Shadow
 from ..ops.lanes import LANES
 from ..rows.pattern import no_questions
 from ..warp.machine import Machine
@@ -68,6 +69,40 @@ def _limit(program: Program, space: Space | None, size: int) -> int:
     return -1 if space is None else max(own.get(space, 0) - size, -1)
 
 
+class Allocations:
+    """The allocations of a session as its machines see them, bound anew when they change."""
+
+    nbytes = 0
+
+    def __init__(self) -> None:
+        self._key: tuple[object, ...] = ()
+        self._binding = Binding(Machine, {})
+
+    def bind(self, m: Machine, memory: Memory, reports: bool) -> None:
+        """Give a machine the allocations; also what is mapped, if the launch `reports`."""
+        arenas = memory.global_, memory.const, memory.surface
+        bounds = [arena.bounds() for arena in arenas]
+        key = reports, *bounds
+        if len(self._key) != len(key) or any(map(is_not, key, self._key)):
+            counts: NDArray[np.int32] = np.zeros(len(Space) + 2, np.int32)
+            for arena in arenas:
+                counts[arena.space + 1] = len(arena.allocations)
+            fields: dict[str, Any] = {
+                "first_allocation": counts.cumsum(dtype=np.int32),
+                "starts": np.concatenate([starts[:-1] for starts, _ in bounds]),
+                "ends": np.concatenate([ends[:-1] for _, ends in bounds]),
+                "mapped": 0,
+            }
+            if reports:
+                starts, ends = memory.global_.mapped_ranges()
+                fields |= {"mapped_starts": starts, "mapped_ends": ends, "mapped": len(starts) - 1}
+            self._key, self._binding = key, Binding(Machine, fields)
+        m.bind(self._binding)
+
+
+_ALLOCATIONS = BufferPool(Allocations)
+
+
 def bind_memory(m: Machine, wave: Wave) -> None:
     """Give a machine the memories of its wave."""
     program, memory = wave.program, wave.program.memory
@@ -77,18 +112,7 @@ def bind_memory(m: Machine, wave: Wave) -> None:
         m.space_written = _places(wave, wave.shadow)
     m.shared_size, m.local_size = program.shared_bytes, program.local_bytes
     m.cluster_blocks = program.launch.blocks_a_cluster
-    arenas = {space: memory.arena(space) for space in (Space.GLOBAL, Space.CONST, Space.SURFACE)}
-    counts: NDArray[np.int32] = np.zeros(len(Space) + 2, np.int32)
-    for space, arena in arenas.items():
-        counts[space + 1] = len(arena.allocations)
-    m.first_allocation = counts.cumsum(dtype=np.int32)
-    bounds = [arena.bounds() for arena in arenas.values()]
-    m.starts = np.concatenate([starts[:-1] for starts, _ in bounds])
-    m.ends = np.concatenate([ends[:-1] for _, ends in bounds])
-    m.mapped = 0
-    if program.launch.options.bounds == "report":
-        m.mapped_starts, m.mapped_ends = memory.global_.mapped_ranges()
-        m.mapped = len(m.mapped_starts) - 1
+    _ALLOCATIONS.of(memory).bind(m, memory, program.launch.options.bounds == "report")
 
 
 def _places(wave: Wave, shadow: Shadow | None) -> NDArray[np.int64]:

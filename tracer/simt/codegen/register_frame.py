@@ -7,7 +7,7 @@ Special registers are in tables of the launch, of a thread block and of a warp.
 """
 
 from collections import Counter
-from collections.abc import Container, Iterable, Set
+from collections.abc import Container, Iterable, Mapping, Set
 from heapq import heappop, heappush
 from typing import TypeAlias
 
@@ -33,7 +33,7 @@ from ..kernel.function_pointer import calls
 from ..kernel.launch import Launch
 from ..kernel.layout import local_stride, parameter_offsets
 from ..kernel.passing import ANY, Passing, Piece, piece_register, shared_register
-from ..ops.lanes import LANES
+from ..ops.lanes import LANES, Array
 from .block_part import RUN, WARP, kind_of, reads_parameter
 
 
@@ -379,6 +379,7 @@ class Specials:
     def __init__(self, names: Iterable[str]) -> None:
         self.places: dict[str, SpecialPlace] = {}
         self.row_bytes = {LAUNCH: 0, BLOCK: 0, THREAD: 0}
+        self._of_launch: tuple[tuple[object, ...], dict[str, NDArray[np.uint8]]] = (), {}
         for name in names:
             if name in _KINDS:
                 table, size = _KINDS[name]
@@ -388,17 +389,24 @@ class Specials:
 
     def tables(self, launch: Launch, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.uint8]]:
         """Return the tables of a wave of the blocks with these numbers."""
-        rows = {LAUNCH: 1, BLOCK: len(numbers), THREAD: -(-launch.threads // LANES)}
-        tables: dict[str, NDArray[np.uint8]] = {
-            table: np.zeros((count, self.row_bytes[table]), dtype=np.uint8)
-            for table, count in rows.items()
-        }
-        if self.places:
-            values = {**thread_values(launch), **block_values(launch, numbers)}
-            if "%smid" in self.places:
-                values |= place_values(launch, numbers)
-            for name, place in self.places.items():
-                value = values[name].reshape(rows[place.table], -1)
-                bytes_ = np.ascontiguousarray(value).view(np.uint8)
-                tables[place.table][:, place.offset : place.offset + bytes_.shape[1]] = bytes_
-        return tables
+        blocks = block_values(launch, numbers) if self.row_bytes[BLOCK] else {}
+        if "%smid" in self.places:
+            blocks |= place_values(launch, numbers)
+        key = launch.grid, launch.block, launch.shared_dynamic, launch.cluster, launch.number
+        last, tables = self._of_launch
+        if last != (*key, launch.chip):
+            values = thread_values(launch)
+            tables = {
+                LAUNCH: self._table(LAUNCH, 1, values),
+                THREAD: self._table(THREAD, -(-launch.threads // LANES), values),
+            }
+            self._of_launch = (*key, launch.chip), tables
+        return {**tables, BLOCK: self._table(BLOCK, len(numbers), blocks)}
+
+    def _table(self, table: str, rows: int, values: Mapping[str, Array]) -> NDArray[np.uint8]:
+        made: NDArray[np.uint8] = np.zeros((rows, self.row_bytes[table]), dtype=np.uint8)
+        for name, place in self.places.items():
+            if place.table == table:
+                bytes_ = np.ascontiguousarray(values[name].reshape(rows, -1)).view(np.uint8)
+                made[:, place.offset : place.offset + bytes_.shape[1]] = bytes_
+        return made

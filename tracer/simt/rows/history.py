@@ -14,6 +14,7 @@ from ....jit.loop_codegen import compile_routines
 from ....jit.structure import I32, I64, U8, U32, Struct
 from ....traces.schema import PATHS
 from ..kernel.launch import Sink
+from .buffers import Buffers
 
 _KEEP = (1 << 62) - 1
 _FACTOR = 0x2545F4914F6CDD1D
@@ -93,6 +94,13 @@ class Histories(Struct):
 
 def share_histories(h: Histories) -> int:
     """Fill all results; return the number of distinct paths."""
+    for place in range(h.mask + 1):
+        h.places[place] = 0
+    for warp in range(h.warps):
+        h.first[warp] = 0
+        h.length[warp] = 0
+        h.ran[warp] = 0
+    h.first[h.warps] = 0
     sort_entries(h)
     distinct = 0
     for warp in range(h.warps):
@@ -185,29 +193,37 @@ def lay_out(h: Histories, warp: int) -> None:
     h.total = to
 
 
+_WORK = {
+    **{"first": "i8", "length": "i8", "ran": "u4", "sorted": "i8", "places": "i4"},
+    **{"path": "i8", "selection": "i8"},
+}
+"""What is used while paths are shared."""
+
+
 def share_paths(
-    entries: Entries, warps: int, instructions: NDArray[np.int32], branches: NDArray[np.int32]
-) -> Shared:
-    """Return the paths of a log; `instructions` and `branches` describe each basic block."""
+    entries: Entries, warps: int, instructions: NDArray[np.int32], branches: NDArray[np.int32],
+    buffers: Buffers,
+) -> Shared:  # fmt: skip
+    """Return the paths of a log; `instructions` and `branches` describe each basic block.
+
+    `path` and `steps` of the result are valid until the next call.
+    """
     h = Histories()
     count = len(entries.warp)
     h.entries, h.warps = count, warps
     h.warp, h.block, h.masks, h.repeat = entries.warp, entries.block, entries.masks, entries.repeat
     h.instructions, h.branches = instructions, branches
-    h.first, h.length = np.zeros(warps + 1, dtype=np.int64), np.zeros(warps, dtype=np.int64)
-    h.ran = np.zeros(warps, dtype=np.uint32)
-    h.sorted = np.empty(2 * count, dtype=np.int64)
     places = 1 << (2 * warps).bit_length()
-    h.places, h.mask = np.zeros(places, dtype=np.int32), places - 1
-    h.path, h.selection = np.empty((2, warps), dtype=np.int64)
+    h.mask = places - 1
+    buffers.bind(h, _WORK, max(2 * count, places))
     h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
     h.targets = np.empty(count, dtype=np.uint8)
     (share,) = compile_routines(share_histories)
     path_indices = h.selection[: share(h.address)]
     columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
     return Shared(
-        h.path,
-        h.ran,
+        h.path[:warps],
+        h.ran[:warps],
         h.length[path_indices].astype(np.uint32),
         tuple(column[: h.total] for column in columns),
     )
@@ -222,8 +238,10 @@ class HistoryRows:
     `block` (W,).
     """
 
-    def __init__(self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16]) -> None:
-        self._sink = sink
+    def __init__(
+        self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16], buffers: Buffers
+    ) -> None:
+        self._sink, self._buffers = sink, buffers
         self._block = block
         self._warp = warp
         self._steps: NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
@@ -242,7 +260,7 @@ class HistoryRows:
         """
         if not len(log.warp):
             return
-        shared = share_paths(log, len(self._block), lengths, branches)
+        shared = share_paths(log, len(self._block), lengths, branches, self._buffers)
         columns = dict(zip(PATHS.names, shared.columns, strict=True))
         first = self._sink.put("paths", lengths=shared.lengths, **columns)
         ran = shared.path >= 0

@@ -29,7 +29,7 @@ class WaveRows:
         self._patterns = patterns
         patterns.waves += 1
         self.accesses = accesses
-        self.history = HistoryRows(sink, block, warp)
+        self.history = HistoryRows(sink, block, warp, accesses.buffers)
 
     def count_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
         """Add to an instruction's count of lanes that are on, per block of the wave."""

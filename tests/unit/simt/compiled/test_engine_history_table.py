@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cutrace.tracer.simt.rows.buffers import Buffers
 from cutrace.tracer.simt.rows.history import Entries, Shared, share_paths
 from cutrace.tracer.simt.rows.pattern import NONE, name_rows
 
@@ -20,7 +21,8 @@ def histories_of(runs: list[tuple[int, Entry]], warps: int, step: int = 2) -> Sh
         np.array(repeat, dtype=np.int32),
     )
     blocks = np.arange(1001, dtype=np.int32)
-    return share_paths(entries, warps, 10 + blocks, (blocks % step == step - 1).astype(np.int32))
+    branches = (blocks % step == step - 1).astype(np.int32)
+    return share_paths(entries, warps, 10 + blocks, branches, Buffers())
 
 
 def shared(*histories: list[Entry]) -> tuple[list[int], list[list[Entry]]]:
