@@ -77,14 +77,6 @@ class ProfileRequest:
     options: ReplayOptions
 
 
-def read_request(options: ReplayOptions) -> ProfileRequest:
-    """Read the devices that the options name, or the default device. `CutraceError` if unknown."""
-    names = options.devices or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
-    return ProfileRequest(
-        {device.key: device for device in load_devices(names, options.set)}, options
-    )
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ReplayResult:
     """The counts of one launch on one device, and a function that replays its trace once more.
@@ -100,28 +92,26 @@ class ReplayResult:
     ran: Callable[[], Ran] | None
 
 
-def profile_counted(
-    question: ProfileRequest, manifest: Manifest, counted: Sequence[ReplayResult]
-) -> list[LaunchProfile]:
-    """Return the profile of each launch: its counts joined with the source lines of its
-    instructions.
-    """
+def _profile_group(
+    question: ProfileRequest, manifest: Manifest, counted: Mapping[int, Sequence[ReplayResult]]
+) -> dict[int, list[LaunchProfile]]:
+    """Build the profiles of launches from their counts on devices and their source lines."""
+    every = [one for each in counted.values() for one in each]
     kernels: list[pa.Table] = []
     groups: dict[tuple[int, str, Hashable], list[int]] = {}
-    for number, one in enumerate(counted):
+    for number, one in enumerate(every):
         matches = (n for n, table in enumerate(kernels) if table.equals(one.instructions))
         if (kernel := next(matches, len(kernels))) == len(kernels):
             kernels.append(one.instructions)
         key = kernel, one.counts.device, tuple(one.counts.counts.columns)
         groups.setdefault(key, []).append(number)
     places = [find_places(table, manifest) for table in kernels]
-    profiles_by_number: dict[int, LaunchProfile] = {}
+    profiles: dict[int, LaunchProfile] = {}
     for (kernel, *_), numbers in groups.items():
-        some = [counted[number] for number in numbers]
-        profiles_by_number |= zip(
-            numbers, _profile_alike(question, places[kernel], some), strict=True
-        )
-    return [profiles_by_number[number] for number in range(len(counted))]
+        some = [every[number] for number in numbers]
+        profiles |= zip(numbers, _profile_alike(question, places[kernel], some), strict=True)
+    order = iter(range(len(every)))
+    return {number: [profiles[next(order)] for _ in each] for number, each in counted.items()}
 
 
 def _profile_alike(
@@ -367,10 +357,16 @@ rows."""
 
 
 def profile_launches(
-    question: ProfileRequest, trace: Trace, numbers: Sequence[int]
+    options: ReplayOptions, trace: Trace, numbers: Sequence[int]
 ) -> dict[int, list[LaunchProfile]]:
-    """Replay launches, given by index, on every device; compute totals."""
-    if executor := question.options.executor:
+    """Replay launches, given by index, on the devices of the options; compute totals.
+
+    Raises `CutraceError` for an unknown device.
+    """
+    names = options.devices or (environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE,)
+    devices = {device.key: device for device in load_devices(names, options.set)}
+    question = ProfileRequest(devices, options)
+    if executor := options.executor:
         return _profile_elsewhere(executor, question, trace, numbers)
     return _profile_here(question, trace, numbers)
 
@@ -384,7 +380,7 @@ def _profile_here(
     profiles_by_number, counted = dict[int, list[LaunchProfile]](), dict[int, list[ReplayResult]]()
     for index, number in enumerate(numbers):
         if len(counted) == TOGETHER:
-            profiles_by_number |= _settle(trace, _profile_group(question, trace, counted))
+            profiles_by_number |= _settle(trace, _profile_group(question, trace.manifest, counted))
             counted.clear()
         if index:  # also if the counts of the previous launch were cached
             progress.report(index / len(numbers))
@@ -395,21 +391,12 @@ def _profile_here(
         seconds = (monotonic() - began) / (index + 1) * len(tail)
         if (jobs := _jobs(question.options.jobs, len(tail), seconds)) > 1:
             break
-    profiles_by_number |= _profile_group(question, trace, counted)
+    profiles_by_number |= _profile_group(question, trace.manifest, counted)
     count_totals(profile for profiles in profiles_by_number.values() for profile in profiles)
     if jobs <= 1:
         return profiles_by_number
     with progress.part(len(numbers) - len(tail), len(tail), len(numbers)):
         return profiles_by_number | _spread(question, trace, tail, jobs)
-
-
-def _profile_group(
-    question: ProfileRequest, trace: Trace, counted: Mapping[int, Sequence[ReplayResult]]
-) -> dict[int, list[LaunchProfile]]:
-    """Build the profiles of launches that were counted on devices."""
-    every = [one for each in counted.values() for one in each]
-    profiles = iter(profile_counted(question, trace.manifest, every))
-    return {number: [next(profiles) for _ in each] for number, each in counted.items()}
 
 
 def _settle(

@@ -22,7 +22,7 @@ from ..models.replay.interface.options import ReplayOptions
 from ..models.replay.suppose import suppose
 from ..traces.reader import LaunchTrace, Trace, read_trace
 from ..traces.schema import Launch, Manifest
-from .build_profile import profile_launches, read_request
+from .build_profile import profile_launches
 from .launch_profile import LaunchProfile
 from .report.view import View
 from .sheet import sheets
@@ -128,7 +128,7 @@ def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
     told = nullcontext() if options.tell is progress.ignore else progress.listening(options.tell)
     first = first_alike(trace.launches)  # repeated launches are not replayed
     with told:
-        counted = profile_launches(read_request(options), trace, list(dict.fromkeys(first)))
+        counted = profile_launches(options, trace, list(dict.fromkeys(first)))
     profiles = (
         profile if first[index] == index else profile.repeated(launch.number, launch.launch)
         for index, launch in enumerate(trace.launches)

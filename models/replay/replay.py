@@ -31,11 +31,18 @@ from .histogram.histogram import READ
 from .histogram.stages import split_wires, with_sources
 from .interface.options import CODE, WARM, ReplayOptions
 from .replay_cache import Frames, keys_of, load_counts, store_counts
-from .returning_atomics import SINCE_FENCES, returning
 from .rows.patterns import Shapes
 from .rows.sites import broken, cut_zones, read_sites
 from .rows.texels import texture_arrays
-from .sass_view import EMPTY, SPARE, accesses_on, count_empty, sass_view
+from .sass_view import (
+    EMPTY,
+    SINCE_FENCES,
+    SPARE,
+    accesses_on,
+    count_empty,
+    returning,
+    sass_view,
+)
 from .schedule.barrier_intervals import Intervals
 from .schedule.place import Placement, place
 from .schedule.schedule import read_barriers, schedule
@@ -85,12 +92,6 @@ class LaunchReplay:
         self.samples = SampleCounter(launch, instructions, running, self.sites, self.zones)
         self.histories = HistoryCounter(launch, instructions, running)
         self.lanes_on = LanesOnCounter(running)
-
-    def close(self) -> None:
-        """Enter all pending counts."""
-        if self.running:
-            self.accesses.close()
-            self.histories.close()
 
     def results(self, number: int) -> list[LaunchCounts]:
         """Return the counts of the launch with this `number`, per device."""
@@ -293,7 +294,8 @@ def _read(trace: "LaunchTrace", counting: LaunchReplay, is_warm: bool) -> None:
     if is_ordered:
         take = counting.accesses.take
         count_ordered(trace, counting.running, counting.sites, counting.zones, take, is_warm)
-    counting.close()
+    counting.accesses.close()
+    counting.histories.close()
 
 
 SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}

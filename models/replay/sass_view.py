@@ -1,18 +1,24 @@
-"""SASS view: the loads and stores of the machine code, where the trace has them.
+"""SASS view: the loads and stores of the machine code, where the trace has them, and its atomics.
 
 Hardware: it runs machine code. ptxas merges neighbouring accesses into wide ones, removes dead ones
 and those whose value is in a register, keeps arrays in registers, and replaces short branches by
-predicates: then warps issue an access without an active lane.
+predicates: then warps issue an access without an active lane. RED, which returns nothing, takes no
+generic addresses, so that ptxas makes ATOM of each atomic at one. From 9.0 on it also keeps an
+`atom` whose result is unused (ATOMG) in a kernel with a fence of threads, wherever the fence is; a
+`red` stays RED. The profiler counts them as `atom`.
 
 Model: `LaunchTrace`s with the rows and instructions of the machine code; readers treat them as
-recorded ones. Accesses without an active lane move nothing: they are counted as `empty`, for the
+recorded ones. Atomics that return a value say `atomic` in place of `reduction` (`returning`).
+Accesses without an active lane move nothing: they are counted as `empty`, for the
 counters of issued instructions.
 
 Limits: the lanes that run together are those of PTX, although ptxas unrolls loops whose lanes leave
 in different iterations. Spills, which PTX has not, are missing. The architecture is the newest of
-the trace that is not newer than the device's; devices before 7.0 have none.
+the trace that is not newer than the device's; devices before 7.0 have none. An address that is
+generic in PTX may be one that ptxas proves to be global.
 
-Source: `tracer/session/resources.py`; for the accuracy, docs/validation.md.
+Source: `tracer/session/resources.py`; the code of ptxas 12.9 and 13.0 for 7.5 to 12.0; for the
+accuracy, docs/validation.md and `tests/unit/models/test_returning_atomics.py`.
 """
 
 from collections import Counter
@@ -41,6 +47,9 @@ EMPTY = tuple(
 SPARE = "shared_load_spare"
 """Raw counter: loads before copies to shared memory that never run."""
 _KEYS = ("pc", "array", "scope")
+SINCE_FENCES = 9, 0
+"""The first capability on which a fence keeps the results of atomics."""
+_FENCES, _OTHER_FENCES = ("membar", "fence"), ("proxy", "mbarrier_init")
 
 
 def accesses_on(launch: Launch, capability: tuple[int, int]) -> tuple[AssembledAccess, ...]:
@@ -164,3 +173,44 @@ def _empty(
                 lacking = times * len(access.pieces) - request_count
                 empties[access.pc, scope, f"{prefix}_empty"] += max(0, lacking)
     return {key: times for key, times in empties.items() if times}
+
+
+@dataclass(frozen=True)
+class ReturningLaunch(LaunchView):
+    """A launch, `before`, with the atomics that return a value in its machine code."""
+
+    table: pa.Table = field(kw_only=True, repr=False)
+
+    def instructions(self) -> pa.Table:
+        """Return all instructions."""
+        return self.table
+
+
+def returning(trace: LaunchTrace, era: tuple[int, int]) -> LaunchTrace:
+    """Return a launch with the atomics that return a value on devices from capability `era` on."""
+    table = trace.instructions()
+    changed = _return_values(table, era >= SINCE_FENCES)
+    return trace if changed is table else ReturningLaunch.of(trace, table=changed)
+
+
+@cached_by_identity
+def _return_values(table: pa.Table, fences_count: bool) -> pa.Table:
+    """Return the instructions with their atomics; the table itself if none changes."""
+    rows = rows_of(table, "opcode", "mnemonic", "space", "access")
+    is_fenced = fences_count and any(_is_fence(row["mnemonic"]) for row in rows)
+    access = [_access(row, is_fenced) for row in rows]
+    is_same = access == [row["access"] for row in rows]
+    return table if is_same else with_columns(table, access=access)
+
+
+def _access(row: Mapping[str, str], is_fenced: bool) -> str:
+    """Return the access of an instruction in the machine code."""
+    is_generic = row["opcode"] in ("atom", "red") and not row["space"]
+    is_kept = is_generic or (is_fenced and row["opcode"] == "atom")
+    return "atomic" if row["access"] == "reduction" and is_kept else row["access"]
+
+
+def _is_fence(mnemonic: str) -> bool:
+    """Return whether an instruction orders the accesses of threads."""
+    opcode, _, modifiers = mnemonic.partition(".")
+    return opcode in _FENCES and modifiers.partition(".")[0] not in _OTHER_FENCES

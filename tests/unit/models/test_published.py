@@ -7,8 +7,12 @@ import pytest
 
 from cutrace.models.replay.device.catalog import FOLDER
 from cutrace.models.replay.device.device import load_device
-from cutrace.models.replay.device.measured import WITHIN, has_latencies, load_measured
-from cutrace.models.replay.device.published import load_published
+from cutrace.models.replay.device.measured import (
+    WITHIN,
+    has_latencies,
+    load_measured,
+    load_published,
+)
 
 FILES = sorted((FOLDER / "measured").glob("sm_*.toml"), key=lambda path: int(path.stem[3:]))
 
