@@ -30,7 +30,7 @@ from ..models.replay.device.measured import Measured, load_interval, load_measur
 from ..models.replay.histogram.counts import LaunchCounts
 from ..models.replay.interface.options import CODE, DEFAULT_DEVICE, ReplayOptions
 from ..models.replay.replay import replay_in_jobs, run_beside
-from ..traces.reader import LaunchTrace, Trace
+from ..traces.reader import Trace
 from ..traces.remote import bring, origin
 from ..traces.schema import Launch, Manifest
 from .counting.atomic_contention import AtomicContention, count_contention
@@ -384,9 +384,15 @@ def _profile_here(
             counted.clear()
         if index:  # also if the counts of the previous launch were cached
             progress.report(index / len(numbers))
-        is_ptx = not trace.manifest.is_foreign
-        with progress.part(index, 1, len(numbers)):
-            counted[number] = [*_on_devices(question, trace.launches[number], is_ptx)]
+        launch, devices = trace.launches[number], list(question.devices.values())
+        instructions, footprint = launch.instructions(), Footprint(launch)
+        rounds = cache(partial(count_contention, launch))
+        ran = None if trace.manifest.is_foreign else SampledWarps(launch, devices)
+        with progress.part(index, 1, len(numbers)), ran.sampling() if ran else nullcontext():
+            counted[number] = [
+                ReplayResult(counts, instructions, footprint, launch.what_if, rounds, ran)
+                for counts in replay_in_jobs(launch, devices, question.options)
+            ]
         tail = numbers[index + 1 :]
         seconds = (monotonic() - began) / (index + 1) * len(tail)
         if (jobs := _jobs(question.options.jobs, len(tail), seconds)) > 1:
@@ -508,16 +514,3 @@ def _do_task(task: _Task) -> list[list[LaunchProfile]]:
     for launch in trace.launches:
         launch.forget()
     return [*profiles_by_number.values()]
-
-
-def _on_devices(
-    question: ProfileRequest, launch: LaunchTrace, is_ptx: bool
-) -> Iterator[ReplayResult]:
-    instructions, footprint = launch.instructions(), Footprint(launch)
-    rounds = cache(partial(count_contention, launch))
-    devices = list(question.devices.values())
-    ran = SampledWarps(launch, devices) if is_ptx else None
-    with ran.sampling() if ran else nullcontext():
-        replayed = replay_in_jobs(launch, devices, question.options)
-    for counts in replayed:
-        yield ReplayResult(counts, instructions, footprint, launch.what_if, rounds, ran)

@@ -125,7 +125,11 @@ class Coalescer:
             is_whole = len(rows) == len(batch)
             place = slice(None) if is_whole else rows
             for lanes in _words(kind, batch if is_whole else batch.take(rows)):
-                group = self._cut(lanes, kind)
+                shape = -1, self.lanes_of(kind, lanes.width)
+                group = lanes
+                if shape[1] != lanes.addresses.shape[1]:
+                    addresses, active = lanes.addresses.reshape(shape), lanes.active.reshape(shape)
+                    group = Lanes(addresses, active, lanes.width)
                 if rule in UNITS and not batch.passes_on:
                     totals = count_units(group, UNITS[rule])
                 else:
@@ -145,14 +149,6 @@ class Coalescer:
         is_store = self.store_lanes and (kind.space, kind.access) == ("global", "store")
         return (self.store_lanes if is_store else self.merge_lanes)[_size_class(width)]
 
-    def _cut(self, lanes: Lanes, kind: Kind) -> Lanes:
-        """Return the groups of lanes that share transactions."""
-        shape = -1, self.lanes_of(kind, lanes.width)
-        if shape[1] == lanes.addresses.shape[1]:
-            return lanes
-        addresses, active = lanes.addresses.reshape(shape), lanes.active.reshape(shape)
-        return Lanes(addresses, active, lanes.width)
-
     def _count(self, rule: str, totals: Totals, group: Lanes) -> Mapping[str, Ints]:
         """Return each nonzero counter, by group of lanes or by request."""
         largest = largest_size(rule, group.width)
@@ -161,13 +157,16 @@ class Coalescer:
         is_request = lanes == group.active.shape[1]
         asking = (active if is_request else count_true(group.active.reshape(-1, lanes))) > 0
         packed = -(-active * group.width // largest)
+        touched: Ints = totals.transactions
+        if rule == "collide":
+            touched = totals.leaving @ (np.array(SIZES) // SECTOR)
         sized = dict(zip(SIZES, totals.leaving.T, strict=True))
         return {
             "split_requests": asking.astype(np.int64),
             "transactions": totals.transactions,
             "bytes_moved": totals.bytes_moved,
             "ideal_transactions": -(-group.distinct_bytes() // largest),
-            "packed_transactions": np.minimum(packed, _touched_by(rule, totals)),
+            "packed_transactions": np.minimum(packed, touched),
             **{f"transactions_{size}": sized[size] for size in SIZES},
             **{name: sized[size] for name, size in _VERDICTS.get(rule, {}).items()},
         }
@@ -205,14 +204,6 @@ def _words(kind: Kind, batch: Batch) -> Iterator[Lanes]:
         offset = batch.addresses + word
         addresses = offset // 4 * LINE + lane + offset % 4
         yield Lanes(addresses, batch.active, min(kind.width, 4))
-
-
-def _touched_by(rule: str, totals: Totals) -> Ints:
-    """Return the transactions of each group; the touched sectors if lanes collide."""
-    if rule == "collide":
-        sectors: Ints = totals.leaving @ (np.array(SIZES) // SECTOR)
-        return sectors
-    return totals.transactions
 
 
 def _pass_on(

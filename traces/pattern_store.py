@@ -109,21 +109,14 @@ class HeldPatterns:
         return self.active[identifiers], self.offsets.take(identifiers, axis=0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StoredPatterns:
+class StoredPatterns(Dictionary):
     """Patterns on disk with a cache in memory."""
-
-    table: Dictionary
-
-    def __len__(self) -> int:
-        """Return the number of patterns."""
-        return len(self.table)
 
     def take(self, identifiers: npt.NDArray[np.int64]) -> Unpacked:
         """Return the patterns of identifiers (n,)."""
         active = np.empty(len(identifiers), np.uint32)
         offsets = np.empty((len(identifiers), LANES), np.int32)
-        for batch, place, which in self.table.parts(identifiers):
+        for batch, place, which in self.parts(identifiers):
             rows = _as_slice(place)
             masks = batch["active"].to_numpy()[rows]
             lanes = batch["offsets"].values.to_numpy().reshape(-1, LANES)[rows]

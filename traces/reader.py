@@ -110,7 +110,7 @@ class LaunchTrace:
 
     def pattern_store(self) -> Patterns:
         """Return the patterns for access by identifier, in bounded memory."""
-        return StoredPatterns(Dictionary(self._reader("patterns")))
+        return StoredPatterns(self._reader("patterns"))
 
     def path_store(self) -> Dictionary:
         """Return the paths that `control` refers to, for access by identifier in bounded memory."""

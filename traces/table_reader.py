@@ -127,9 +127,7 @@ class TableReader:
         return self._whole.select(list(columns)) if columns else self._whole
 
     def _read(self, file: BufferedReader, piece: Piece, columns: Sequence[str]) -> pa.RecordBatch:
-        """Read a message, prefixed by the schema's, and unpack both as a stream of one record
-        batch.
-        """
+        """Read a message, prefixed by the schema's; unpack both as a stream of one record batch."""
         begin = len(self._begins)
         stream = pa.allocate_buffer(begin + piece.size)
         view = memoryview(stream).cast("B")
@@ -139,7 +137,10 @@ class TableReader:
             raise ValueError("its end is missing")
         if (size := declared_size(view[begin:])) > BATCH_BYTES:
             raise ValueError(f"a record batch declares {size} bytes; {BATCH_BYTES} at most")
-        batch = self._unpack(stream, columns)
+        fields = [self._schema.get_field_index(name) for name in columns]
+        options = pa.ipc.IpcReadOptions(included_fields=fields or None, use_threads=False)
+        with pa.ipc.open_stream(stream, options=options) as reader:
+            batch = reader.read_next_batch()
         batch.validate(full=True)
         _check_nulls(batch)
         if batch.num_rows != piece.rows:
@@ -147,12 +148,6 @@ class TableReader:
         if self._check and not columns:
             self._check(batch, piece.first)
         return batch
-
-    def _unpack(self, stream: pa.Buffer, columns: Sequence[str]) -> pa.RecordBatch:
-        fields = [self._schema.get_field_index(name) for name in columns]
-        options = pa.ipc.IpcReadOptions(included_fields=fields or None, use_threads=False)
-        with pa.ipc.open_stream(stream, options=options) as reader:
-            return reader.read_next_batch()
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,15 +239,33 @@ def replay(
 def _replay(
     launch_trace: "LaunchTrace", devices: Sequence[Device], options: ReplayOptions
 ) -> list[LaunchCounts]:
-    """Count a launch on devices that run the same code."""
+    """Count a launch on devices that run the same code, reading all rows of its trace."""
     launch = launch_trace.launch
     shapes = Shapes(launch_trace.pattern_store())
     ordered = options.caches and launch.kept.control
     intervals = read_barriers(launch_trace) if ordered else None
     instructions = launch_trace.instructions()
     counting = LaunchReplay(launch, instructions, devices, options, shapes, intervals)
-    if counting.running:
-        _read(launch_trace, counting, options.l2 == WARM)
+    if not counting.running:
+        return counting.results(launch_trace.number)
+    is_ordered = any(track.lasting for track in counting.running)
+    row_offset, rows = 0, max(1, launch_trace.count("accesses"))
+    for batch in () if is_ordered else launch_trace.access_batches(READ):
+        counting.accesses.take(batch)
+        row_offset += batch.num_rows
+        progress.report(row_offset / rows)
+    for batch in launch_trace.texel_batches():
+        counting.samples.take(batch)
+    paths = launch_trace.path_store()
+    for batch in launch_trace.control_batches():
+        counting.histories.take(batch, paths)
+    for batch in launch_trace.lanes_on_batches():
+        counting.lanes_on.take(batch)
+    if is_ordered:  # a stage keeps state: its rows come in issue order
+        running, sites, take = counting.running, counting.sites, counting.accesses.take
+        count_ordered(launch_trace, running, sites, counting.zones, take, options.l2 == WARM)
+    counting.accesses.close()
+    counting.histories.close()
     return counting.results(launch_trace.number)
 
 
@@ -274,28 +292,6 @@ def _check_grid(trace: "LaunchTrace") -> None:
             f"{trace.folder}: broken trace: its grid has {launch.blocks} blocks of {launch.warps} "
             f"warps, but there are {rows} rows of them, {control} of control"
         )
-
-
-def _read(trace: "LaunchTrace", counting: LaunchReplay, is_warm: bool) -> None:
-    """Read all rows of a trace; rows of accesses in issue order if a stage keeps state."""
-    is_ordered = any(track.lasting for track in counting.running)
-    row_offset, rows = 0, max(1, trace.count("accesses"))
-    for batch in () if is_ordered else trace.access_batches(READ):
-        counting.accesses.take(batch)
-        row_offset += batch.num_rows
-        progress.report(row_offset / rows)
-    for batch in trace.texel_batches():
-        counting.samples.take(batch)
-    paths = trace.path_store()
-    for batch in trace.control_batches():
-        counting.histories.take(batch, paths)
-    for batch in trace.lanes_on_batches():
-        counting.lanes_on.take(batch)
-    if is_ordered:
-        take = counting.accesses.take
-        count_ordered(trace, counting.running, counting.sites, counting.zones, take, is_warm)
-    counting.accesses.close()
-    counting.histories.close()
 
 
 SCHEMA = {"pc": pl.UInt32, "scope": pl.String, "lanes": pl.Int64}

@@ -87,14 +87,12 @@ class AccessCounter:
                 self.close()
 
     def close(self) -> None:
-        """Add the buffered counts to every device's ledger."""
-        if self._held:
-            self._count_pending(join(self._held))
-            self._held.clear()
-            self._many = 0
-
-    def _count_pending(self, distinct_rows: Bins) -> None:
-        """Call the models on distinct rows, and add their counts."""
+        """Call the models on the buffered rows, and add their counts to every device's ledger."""
+        if not self._held:
+            return
+        distinct_rows = join(self._held)
+        self._held.clear()
+        self._many = 0
         kinds, many, period = self._sites.kind[distinct_rows.site], len(self._shapes), self._period
         key = (kinds * many + distinct_rows.pattern) * period + distinct_rows.phase
         keys, number = number_rows(key, len(self._sites.kinds) * many * period)

@@ -45,16 +45,6 @@ class Shapes:
         """Return the number of patterns."""
         return len(self.store)
 
-    def reach(self, pattern: Ints, loops: ModuleType) -> tuple[Ints, Ints]:
-        """Return the lowest and the highest offset of each pattern, both (n,); `loops` are those of
-        `counting.py`.
-        """
-        low, high = np.empty((2, len(pattern)), np.int64)
-        for start in range(0, len(pattern), ROWS_PER_READ):
-            part = slice(start, start + ROWS_PER_READ)
-            loops.find_ends(self.store.take(pattern[part])[1], low[part], high[part])
-        return low, high
-
     def rebuild(self, kinds: tuple[Kind, ...], kind: Ints, base: Ints, pattern: Ints) -> Batch:
         """Return the batch of the rows with these kinds, bases and patterns, all (n,)."""
         active, offsets = self.store.take(pattern)
@@ -140,7 +130,11 @@ class Reaches:
             self._shape_numbers, self.patterns = (first, shape), places + first
             self._has_gaps = len(places) < span
             named = Named(pattern, first, shape)
-        self.ends = self.shapes.reach(self.patterns, loops)
+        low, high = np.empty((2, len(self.patterns)), np.int64)
+        for start in range(0, len(low), ROWS_PER_READ):
+            part = slice(start, start + ROWS_PER_READ)
+            loops.find_ends(self.shapes.store.take(self.patterns[part])[1], low[part], high[part])
+        self.ends = low, high
         return named
 
     def _has_shapes(
