@@ -449,7 +449,7 @@ def try_sequences(code: str, engine: str, first: int, count: int) -> list[Outcom
         row = sequences()[number % len(sequences())]
         columns = operands(row["number"], row["kinds"])
         arrays = [columns.reshape(-1), np.zeros(len(row["registers"]) * LANES, np.uint64)]
-        ptx = HEADER.replace("sm_90a", code) + row["ptx"]
+        ptx = HEADER.replace("8.6", "8.8").replace("sm_90a", code) + row["ptx"]
         problem = ""
         try:
             with limited():

@@ -10,7 +10,7 @@ from ..simt.access.cluster import SPAN, START
 from ..simt.memory.memory import WINDOWS
 from ..simt.texture.query import SURFACES
 from .frame import DRIVER_FUNCTIONS
-from .lift import SHARED_WINDOW, Lifter, Operand, function_address, registers
+from .lift import COPIER, SHARED_WINDOW, Lifter, Operand, function_address, registers
 
 Handler = Callable[[Lifter], None]
 
@@ -805,7 +805,7 @@ def call(lifter: Lifter) -> None:
     lifter.take("NOINC")
     lifter.require(1)
     names = sorted({each.name for each in lifter.code.pointers.values() if not each.section})
-    unknown = [name for name in names if name not in DRIVER_FUNCTIONS]
+    unknown = [name for name in names if name not in DRIVER_FUNCTIONS and name != COPIER]
     if unknown or not names:
         listed = ", ".join(unknown) or "an address"
         raise lifter.refuse(f"cutrace does not know the machine's calls of {listed}")
@@ -823,7 +823,20 @@ def call(lifter: Lifter) -> None:
     lifter.emit("mov.b32", nothing_more, "0")
 
 
+def _copy_to_cluster(lifter: Lifter) -> None:
+    """Lift a call of the driver's bulk copy: R4 has the place in the memory of a block of the
+    cluster, R6 and R7 the source, R8 the bytes, R10 the mbarrier."""
+    more = lifter.displacement + START
+    source = lifter.new("d")
+    lifter.emit("mov.b64", source, "{%R6, %R7}")
+    form = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+    lifter.emit(form, f"[%R4+{more}]", f"[{source}]", "%R8", f"[%R10+{more}]", guarded=True)
+
+
 def _call_function(lifter: Lifter, name: str) -> None:
+    if name == COPIER:
+        _copy_to_cluster(lifter)
+        return
     parameters, result = DRIVER_FUNCTIONS[name]
     at, number, passed = f"{name}{lifter.now.address:x}", 4, []
     for index, size in enumerate(parameters):

@@ -283,44 +283,44 @@ def _multiply_wide(
 
 
 def shifted_add(lifter: Lifter) -> None:
-    """LEA: (a << n) + b, or with HI the upper word of the shifted pair."""
+    """LEA: (a << n) + b, or with HI the upper word of the shifted pair and b.
+
+    A sign of a is that of the shifted word.
+    """
     high, extended, signed = lifter.has("HI"), lifter.has("X"), lifter.has("SX32")
     count = 4 if high and not signed else 3
     written, values, behind = _split(lifter, count)
     a, b, *upper, shift = values
-    if shift.kind != "#" or a.inverted:
+    if shift.kind != "#" or a.absolute or a.suffix:
         raise lifter.refuse("cutrace does not know this form")
     to = lifter.operands[0]
     number = shift.number & 31
+    part = lifter.new()
     if high:
-        pair = lifter.new("d")
+        pair, shifted = lifter.new("d"), lifter.new("d")
         if signed:
-            lifter.emit("mov.b64", pair, _extended(lifter, lifter.word(a), signed=True))
+            lifter.emit("mov.b64", pair, _extended(lifter, lifter.plain(a), signed=True))
         else:
-            lifter.emit(
-                "mov.b64",
-                pair,
-                f"{{{_as_register(lifter, lifter.plain(a))}, "
-                f"{_as_register(lifter, lifter.word(upper[0]))}}}",
-            )
-            if a.negative:
-                raise lifter.refuse("cutrace does not know this form")
-        shifted_pair = lifter.new("d")
-        lifter.emit("shl.b64", shifted_pair, pair, str(number))
-        part = lifter.new()
-        lifter.emit("mov.b64", f"{{{lifter.new()}, {part}}}", shifted_pair, guarded=False)
+            words = (lifter.plain(a), lifter.word(upper[0]))
+            halves = ", ".join(_as_register(lifter, word) for word in words)
+            lifter.emit("mov.b64", pair, f"{{{halves}}}")
+        lifter.emit("shl.b64", shifted, pair, str(number))
+        lifter.emit("mov.b64", f"{{{lifter.new()}, {part}}}", shifted, guarded=False)
     else:
-        part = lifter.new()
-        lifter.emit("shl.b32", part, lifter.word(a), str(number))
-    if not extended and not _is_written(written):
+        lifter.emit("shl.b32", part, lifter.plain(a), str(number))
+    carries = extended or _is_written(written)
+    if not carries and not a.negative and not a.inverted:
         lifter.emit("add.s32", lifter.to(to), part, lifter.word(b))
         return
+    if a.negative or a.inverted:
+        lifter.emit("not.b32", part, part)
     value, extra = _summand(lifter, b, extended)
+    extra += a.negative
     total = lifter.new("d")
     lifter.emit("add.u64", total, _extended(lifter, part), value)
     if extra:
         made = lifter.new("d")
-        lifter.emit("add.u64", made, total, "1")
+        lifter.emit("add.u64", made, total, str(extra))
         total = made
     for each in behind if extended else ():
         total = _carry_in(lifter, each, total)

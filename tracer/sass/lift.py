@@ -90,6 +90,9 @@ _PARAMETER_BASE = {_SINCE_RESERVED: 0x198, _BLACKWELL: 0x348}
 _BANK_3_BASE = {0: 0x50, _SINCE_RESERVED: 0xD0, _BLACKWELL: 0x120}
 """Where the generic address of constant bank 3 lies."""
 
+COPIER = "__cuda_syscall_cp_async_bulk_unicast"
+"""The driver's function that copies to the memory of another block of a cluster, on 12.0."""
+
 _CLUSTERED = ("UCGABAR", "STAS", "REDAS", "UBLKCP.S.S", "UBLKRED.S.S")
 
 _REGISTER = re.compile(r"(U?R)(Z|\d+)((?:\.\w+)*)")
@@ -164,7 +167,7 @@ class Lifter:
         self.is_clustered = any(
             each.opcode.startswith(_CLUSTERED) or "MULTICAST" in each.opcode
             for each in code.instructions
-        )
+        ) or any(each.name == COPIER for each in code.pointers.values())
         """Whether addresses of shared memory may be those of other blocks."""
         self.has_mbarriers = any(each.opcode.startswith("SYNCS") for each in code.instructions)
 

@@ -113,6 +113,12 @@ def done() -> Any:
         (("MOV R2, -0x3", "MOV R8, RZ", "MOV R9, 0x7", "IMAD.HI R4, R2, 0x40000000, R8"), (6, 0)),
         # the sign of -8, shifted by 4, is in the upper word of the pair; plus 9
         (("MOV R2, -0x8", "MOV R3, 0x9", "LEA.HI.SX32 R4, R2, R3, 0x4"), (8, 0)),
+        # (9, 5) - ((1, 3) << 4) is -7 * 2^32 - 43, and 5 - (0 << 4) borrows nothing
+        (("MOV R2, 0x3", "MOV R3, 0x1", "MOV R6, 0x5", "MOV R7, 0x9", "LEA R4, P0, -R2, R6, 0x4",
+          "LEA.HI.X R5, ~R2, R7, R3, 0x4, P0"), (0xFFFFFFD5, 0xFFFFFFF8)),
+        (("MOV R6, 0x5", "LEA R4, P0, -RZ, R6, 0x4", "@P0 MOV R5, 0x1"), (5, 1)),
+        # the sign is that of the upper word of -8 << 4, which is -1: 9 + 1
+        (("MOV R2, -0x8", "MOV R3, 0x9", "LEA.HI.SX32 R4, -R2, R3, 0x4"), (10, 0)),
         # (1, 0x80000000) << 1 has 3 above
         (("MOV R2, 0x80000000", "MOV R3, 0x1", "SHF.L.U64.HI R4, R2, 0x1, R3"), (3, 0)),
         # more than 31 shifts out everything, unless the count wraps
@@ -503,6 +509,36 @@ def test_surfaces_are_read_written_and_updated(code: str) -> None:
     assert (written[0] == texels << 16).all()
     texels[:, 0] += 8 * 0x100
     assert (updated == texels).all()
+
+
+TO_CLUSTER = """.version 8.7
+.target sm_120
+.address_size 64
+.visible .entry k(.param .u64 out, .param .u64 in) .explicitcluster .reqnctapercluster 2, 1, 1 {
+.reg .b64 %o, %i, %s; .reg .b32 %r<8>; .reg .pred %p, %q; .shared .align 16 .b8 box[16];
+.shared .align 8 .b64 bar; ld.param.u64 %o, [out]; ld.param.u64 %i, [in];
+mov.u32 %r0, %cluster_ctarank; setp.eq.u32 %p, %r0, 0;
+mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster;
+mbarrier.arrive.expect_tx.shared.b64 %s, [bar], 16;
+barrier.cluster.arrive; barrier.cluster.wait;
+mov.u32 %r1, box; mov.u32 %r2, bar; xor.b32 %r3, %r0, 1;
+mapa.shared::cluster.u32 %r1, %r1, %r3; mapa.shared::cluster.u32 %r2, %r2, %r3;
+mul.wide.u32 %s, %r0, 16; add.u64 %i, %i, %s; add.u64 %o, %o, %s;
+cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%i], 16, [%r2];
+again: mbarrier.try_wait.parity.shared.b64 %q, [bar], 0; @!%q bra again;
+ld.shared.v4.u32 {%r4, %r5, %r6, %r7}, [box]; st.global.v4.u32 [%o], {%r4, %r5, %r6, %r7};
+barrier.cluster.arrive; barrier.cluster.wait; ret; }
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_100", "sm_120"])
+def test_two_blocks_of_a_cluster_copy_to_each_other(code: str) -> None:
+    words = np.arange(1, 9, dtype=np.uint32)
+    with cutrace.Session(code=code) as gpu:
+        out, given = gpu.to_device(np.zeros(8, np.uint32)), gpu.to_device(words)
+        gpu.load_ptx(TO_CLUSTER.replace("sm_120", code)).get_function("k")[2, 1](out, given)
+        assert out.copy_to_host().tolist() == [5, 6, 7, 8, 1, 2, 3, 4]
 
 
 COPIES = """
