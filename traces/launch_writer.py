@@ -9,7 +9,6 @@ too. The caller may reuse its arrays as soon as a method returns, unless the wri
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
-from hashlib import sha256
 from pathlib import Path
 from typing import Self
 from weakref import finalize
@@ -37,7 +36,8 @@ class Deduplicator:
 
     def put(self, number: int, files: Mapping[str, TableFile]) -> None:
         """Write the tables of a launch with new content, and link the others."""
-        marks = {name: _mark(name, file) for name, file in files.items()}
+        digests = {name: file.digest() for name, file in files.items()}
+        marks = {name: each and name.encode() + each for name, each in digests.items()}
         # If all tables equal those of one earlier launch, a single symbolic link replaces the
         # folder; otherwise each table is hard-linked to its first copy.
         whole = b"".join(mark or b"" for mark in marks.values())
@@ -69,17 +69,6 @@ class Deduplicator:
             raise CutraceError(
                 f"{self._label}/{number}: cannot write it: {reason(error)}"
             ) from error
-
-
-def _mark(name: str, file: TableFile) -> bytes | None:
-    """Return the hash of a table's rows; None if some of them are on disk already.
-
-    Processors have instructions for SHA-256: it takes half as long as BLAKE2.
-    """
-    data = file.held_bytes()
-    if data is None:
-        return None
-    return name.encode() + sha256(data).digest()
 
 
 def _try_link(link: Callable[..., None], *places: str | Path) -> bool:

@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from struct import pack
 
@@ -166,17 +167,21 @@ class TableFile:
         """Set the contents of the whole file, as `table_bytes` makes it."""
         self._whole = data
 
-    def held_bytes(self) -> bytes | pa.Buffer | None:
-        """Return bytes that identify the rows; None if some are on disk already."""
-        if self._whole is not None:
-            return self._whole
+    def digest(self) -> bytes | None:
+        """Return a hash of the rows; None if some are on disk already.
+
+        Processors have instructions for SHA-256: it takes half as long as BLAKE2.
+        """
         if self._stream is not None:
             return None
-        if not self._held:
-            return b""
-        rows = concatenate([make() for make in self._held])
-        self._held = [lambda: rows]
-        return to_batch(self._schema, rows).serialize()
+        whole = sha256(self._whole or b"")
+        if self._held:
+            rows = concatenate([make() for make in self._held])
+            self._held = [lambda: rows]
+            whole.update(rows.count.to_bytes(8, "little"))
+            for values in rows.columns if rows.lengths is None else (rows.lengths, *rows.columns):
+                whole.update(values.data)
+        return whole.digest()
 
     def close(self) -> None:
         """Write the buffered rows and the footer, which completes the file."""
