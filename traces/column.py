@@ -83,7 +83,7 @@ def to_rows(schema: pa.Schema, columns: Sequence[npt.ArrayLike], where: str) -> 
 
 def rows_of(columns: Sequence[npt.ArrayLike]) -> int:
     """Return the number of rows of columns: one if all are single values."""
-    return max([np.shape(column)[0] for column in columns if np.ndim(column)], default=1)
+    return max([each.shape[0] for each in map(np.asarray, columns) if each.ndim], default=1)
 
 
 def concatenate(parts: Sequence[Rows]) -> Rows:
