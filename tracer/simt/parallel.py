@@ -46,6 +46,9 @@ MOST_SAVED = 1 << 30
 INTERRUPTS = 0.05
 """Seconds between looks for an interrupt."""
 
+MANY_PATTERNS = 1 << 12
+"""Patterns of a thread after which it numbers them anew, to bound memory."""
+
 KERNELS = 256
 
 _EXCHANGES: dict[Hashable, None] = {}
@@ -56,68 +59,96 @@ class Stopped(Exception):
     """A wave ends because its launch does."""
 
 
+class ThreadPatterns:
+    """The patterns of a thread's waves by their numbers there, and their names in the launch.
+
+    The names are those of an `epoch` of the launch's patterns (rows/pattern.py).
+    """
+
+    def __init__(self) -> None:
+        self.count, self.epoch = 0, -1
+        self.active: NDArray[np.uint32] = np.empty(1 << 8, np.uint32)
+        self.offsets: NDArray[np.int32] = np.empty((1 << 8, 32), np.int32)
+        self._names: NDArray[np.uint32] = np.empty(1 << 8, np.uint32)
+
+    def add(self, active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> int:
+        """Number patterns; return the first number."""
+        first, self.count = self.count, self.count + len(active)
+        if self.count > len(self.active):
+            room = 2 * self.count
+            self.active = np.resize(self.active, room)
+            self.offsets = np.resize(self.offsets, (room, 32))
+        self.active[first : self.count] = active
+        self.offsets[first : self.count] = offsets
+        return first
+
+    def set_names(self, first: int, names: NDArray[np.uint32]) -> None:
+        """Set the names of patterns from number `first` on."""
+        if first + len(names) > len(self._names):
+            self._names = np.resize(self._names, 2 * (first + len(names)))
+        self._names[first : first + len(names)] = names
+
+    def names(
+        self, numbers: NDArray[np.uint32], is_named: bool, patterns: PatternTable, sink: Sink
+    ) -> NDArray[np.uint32]:
+        """Return the names of rows' patterns; name those that the launch does not know."""
+        if is_named:
+            return self._names[numbers]
+        used, places = np.unique(numbers, return_inverse=True)
+        known = patterns.store.find(self.active[used], self.offsets[used])
+        return patterns.write(known.astype(np.uint32)[places], sink)
+
+
 class RowLog:
     """A sink that keeps the rows of a wave; it marks what they load and store."""
 
-    def __init__(self, marks: ExchangeMarks, buffers: Buffers, check: Callable[[], None]) -> None:
-        self._marks, self._buffers, self._check = marks, buffers, check
+    def __init__(
+        self,
+        marks: ExchangeMarks,
+        patterns: ThreadPatterns,
+        buffers: Buffers,
+        check: Callable[[], None],
+    ) -> None:
+        self._marks, self._patterns = marks, patterns
+        self._buffers, self._check = buffers, check
         self._numbers = NullSink()
         self.puts: list[tuple[str, dict[str, Any], int]] = []
-        self.bytes = self.patterns = 0
-        self.active: NDArray[np.uint32] = np.empty(1 << 8, np.uint32)
-        self.offsets: NDArray[np.int32] = np.empty((1 << 8, 32), np.int32)
+        self.bytes = 0
 
     def put(self, table: str, **columns: Any) -> int:
         """Keep rows."""
         self._check()
-        first = self._numbers.put(table, **columns)
-        if table == "patterns":
-            self._add_patterns(columns["active"], columns["offsets"])
+        own = self._patterns
+        first = own.add(**columns) if table == "patterns" else self._numbers.put(table, **columns)
         if table == "accesses":
-            self._marks.add(self._buffers, self.active, self.offsets.reshape(-1), **columns)
+            self._marks.add(self._buffers, own.active, own.offsets.reshape(-1), **columns)
         self.puts.append((table, columns, first))
         self.bytes += sum(c.nbytes for c in columns.values() if isinstance(c, np.ndarray))
         return first
 
-    def _add_patterns(self, active: NDArray[np.uint32], offsets: NDArray[np.int32]) -> None:
-        first, self.patterns = self.patterns, self.patterns + len(active)
-        if self.patterns > len(self.active):
-            room = 2 * self.patterns
-            self.active = np.resize(self.active, room)
-            self.offsets = np.resize(self.offsets, (room, 32))
-        self.active[first : self.patterns] = active
-        self.offsets[first : self.patterns] = offsets
-
     def write(self, patterns: PatternTable, sink: Sink) -> None:
         """Write the rows, with the numbers that patterns and paths have in the whole launch."""
-        # New patterns come in order of first use, before the rows that use them: each gets its name
-        # once. After the launch has forgotten its patterns, the rows give the order again.
-        names = np.empty(self.patterns, np.uint32)
-        epoch, is_named, first_path = patterns.epoch, True, 0
+        # New patterns of a thread come in order of first use, before the rows that use them: each
+        # gets its name once. After the launch has forgotten its patterns, rows give the order.
+        own, first_path = self._patterns, 0
+        if own.epoch < 0:
+            own.epoch = patterns.epoch
+        is_named = own.epoch == patterns.epoch
         for table, columns, first in self.puts:
             if table == "patterns":
-                is_named = epoch == patterns.epoch
+                is_named = own.epoch == patterns.epoch
                 if is_named:
                     numbers = patterns.store.find(**columns).astype(np.uint32)
-                    names[first : first + len(numbers)] = patterns.write(numbers, sink)
+                    own.set_names(first, patterns.write(numbers, sink))
                 continue
             if table == "accesses":
-                own = columns["pattern"]
-                columns["pattern"] = names[own] if is_named else self._name(own, patterns, sink)
-                is_named = epoch == patterns.epoch
+                columns["pattern"] = own.names(columns["pattern"], is_named, patterns, sink)
+                is_named = own.epoch == patterns.epoch
             elif table == "control":
                 columns["path"] += np.uint32(first_path)
             begin = sink.put(table, **columns)
             if table == "paths":
                 first_path = begin - first
-
-    def _name(
-        self, own: NDArray[np.uint32], patterns: PatternTable, sink: Sink
-    ) -> NDArray[np.uint32]:
-        """Return the names of rows' patterns; name those that the launch does not know."""
-        used, places = np.unique(own, return_inverse=True)
-        numbers = patterns.store.find(self.active[used], self.offsets[used])
-        return patterns.write(numbers.astype(np.uint32)[places], sink)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +235,17 @@ class _Threads:
     def _work(self, pools: WavePools) -> None:
         """Run one wave after another."""
         marks, pools.buffers.turn = self._make_marks(), self._turn
+        patterns = ThreadPatterns()
+        pools.patterns.begin_launch()
         try:
             with np.errstate(all="ignore"):
                 while (number := self._take()) is not None:
                     with self._turn:
-                        log = self._run(number, pools, marks)
+                        if patterns.count > MANY_PATTERNS:
+                            patterns = ThreadPatterns()
+                            pools.patterns.begin_launch()
+                        log = RowLog(marks, patterns, pools.buffers, self._check)
+                        self._run(number, pools, log)
                     self._end(number, log, marks)
         except BaseException:  # a fault comes back when the waves are run in order
             self._stop()
@@ -225,14 +262,11 @@ class _Threads:
                 self._changed.wait()
             return None
 
-    def _run(self, number: int, pools: WavePools, marks: ExchangeMarks) -> RowLog:
-        pools.patterns.begin_launch()
-        log = RowLog(marks, pools.buffers, self._check)
+    def _run(self, number: int, pools: WavePools, log: RowLog) -> None:
         wave = Wave(self._code, self._waves[number], pools, log, self._tier)
         wave.guard_stores(REFUSE, self._stored)
         if not wave.run():
             raise Stopped
-        return log
 
     def _end(self, number: int, log: RowLog, marks: ExchangeMarks) -> None:
         with self._changed:
