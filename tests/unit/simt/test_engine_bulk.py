@@ -327,6 +327,29 @@ def test_boxes_that_the_chip_does_not_store_are_faults(corner: str, kind: str, s
         launch(body, (1, 32), tensor, np.zeros(512, np.int8))
 
 
+def test_pixels_are_stored_without_offsets() -> None:
+    body = """k(const __grid_constant__ Map map, char *out) {
+        __shared__ alignas(128) char box[64];
+        for (int i = threadIdx.x; i < 64; i += 32) box[i] = i + 1;
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        __syncwarp();
+        if (threadIdx.x == 0)
+            asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.im2col_no_offs.bulk_group "
+                         "[%0, {%2, %3, %4}], [%1];"
+                         :: "l"(&map), "r"(sh(box)), "r"(0), "r"(3), "r"(0) : "memory");
+    }"""
+    # two images of five pixels of 16 channels; a box of four pixels from the fourth on
+    tensor = TensorMap(
+        0, 1, 0, (16, 5, 2), (16, 80), (0, 0, 0), (1, 1, 1), lower=(0,), upper=(0,), channels=16,
+        pixels=4,
+    )  # fmt: skip
+    out = np.zeros(160, np.int8)
+    *_, found = launch(body, (1, 32), tensor, out)
+    wanted = np.zeros((2, 5, 16), np.int8)
+    wanted.reshape(10, 16)[3:7] = np.arange(1, 65).reshape(4, 16)
+    assert found.reshape(2, 5, 16).tolist() == wanted.tolist()
+
+
 def lanes_on(masks: NDArray[np.uint32]) -> list[int]:
     """Return the number of pieces of each row."""
     return [int(mask).bit_count() for mask in masks]

@@ -174,7 +174,7 @@ def test_sides_of_a_warp_that_both_wait_let_a_later_block_come() -> None:
         ),
         (
             "__shared__ int box;\nout[0] = *at(&box, 2);",
-            "asks for memory of block 2 of a cluster of 2",
+            r"source\.cu:\d+: .*reads 4 bytes outside at shared address",
         ),
     ],
 )
@@ -199,3 +199,14 @@ def test_cluster_sizes_that_no_device_has_are_refused(cluster, grid, said) -> No
 def test_a_cluster_other_than_the_kernel_demands_is_refused() -> None:
     with pytest.raises(CutraceError, match=r"demands clusters of \(2, 1, 1\) blocks"):
         launch(_bare(""), (4, 32, 0, 0, (4, 1, 1)), np.zeros(1, np.int32))
+
+
+def test_an_address_of_a_block_that_the_cluster_has_not_may_be_computed() -> None:
+    body = """__shared__ int box[1];
+    box[0] = 3;
+    int *other = at(box, threadIdx.x); // ranks 0 to 31 in a cluster of 2
+    arrive(); wait();
+    if (threadIdx.x < 2) out[2 * blockIdx.x + threadIdx.x] = *other + 10 * threadIdx.x;
+    arrive(); wait();"""
+    (found,) = launch(_bare(body), (2, 32), np.zeros(4, np.int32))
+    assert found.tolist() == [3, 13, 3, 13]

@@ -174,7 +174,8 @@ def test_groups_of_16_products_of_4_bits_are_scaled(kind: str, vector: int, scal
     assert found.tolist() == wanted.tolist()
 
 
-def test_a_sparse_row_with_scales_has_its_numbers_where_the_metadata_says() -> None:
+@pytest.mark.parametrize("metadata", ["%s0", "{%s0}"])
+def test_a_sparse_row_with_scales_has_its_numbers_where_the_metadata_says(metadata: str) -> None:
     # Each group of four has its numbers 1 and 2 at columns 1 and 3: metadata 0b1101 in every group.
     # B's row k is k % 4, so a group adds 1 * 1 + 2 * 3 = 7, 16 groups 112; scales 2 and 4: 896.
     one, two = 0x38, 0x40  # e4m3
@@ -187,7 +188,7 @@ def test_a_sparse_row_with_scales_has_its_numbers_where_the_metadata_says() -> N
         "mma.sp::ordered_metadata.sync.aligned.m16n8k64.row.col.kind::mxf8f6f4.block_scale"
         ".scale_vec::1X.f32.e4m3.e4m3.f32.ue8m0"
     )
-    tail = ", %s0, 0, %s1, {0, 0}, %s2, {0, 0}"
+    tail = f", {metadata}, 0, %s1, {{0, 0}}, %s2, {{0, 0}}"
     found = run(form, fragments(a, False, 16), fragments(b, False, 16), c, [meta, *scales], tail)
     assert found.tolist() == np.full((16, 8), 896.0).tolist()
 

@@ -493,6 +493,61 @@ def test_packed_halves_of_two_columns() -> None:
     assert found[:, 16:20].tolist() == low.tolist()
 
 
+def test_a_product_of_halves_may_have_8_columns() -> None:
+    a, b = halves(128), halves(8)
+    image = np.concatenate([chunks(a), chunks(b)])
+    words = [instruction_descriptor(128, 8, 1, 0, 0)]
+    found = run(F16 + "%no", image, (of_chunks(0, 128), of_chunks(4096, 8)), words, empty())
+    assert singles(found, 8).tolist() == (a.astype(float) @ b.astype(float).T).tolist()
+
+
+def test_a_warp_reaches_its_own_lanes_by_lane_0() -> None:
+    text = text_of("mov.u32 %r2, 0").replace(
+        "@%c1 bra ISSUED;\nmov.u32 %r2, 0;\n",
+        "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%ta]; add.u32 %r2, %r2, 7;\n"
+        "add.u32 %r4, %ta, 8;\n"
+        "tcgen05.st.sync.aligned.32x32b.x1.b32 [%r4], {%r2};\n@%c1 bra ISSUED;\n",
+    )
+    before = np.arange(128 * COLUMNS, dtype=np.uint32).reshape(128, COLUMNS)
+    found = run_kernel(text, "k", 128, arrays_of(before))[-1].reshape(128, COLUMNS)
+    assert found[:, 8].tolist() == (before[:, 0] + 7).tolist()
+
+
+def test_deallocated_columns_keep_what_they_had() -> None:
+    text = text_of("mov.u32 %r2, 0").replace(
+        "@%c1 bra ISSUED;\nmov.u32 %r2, 0;\n",
+        "@%c2 bra FREED;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 64;\n"
+        "FREED: bar.sync 0; @%c1 bra ISSUED;\n",
+    )
+    last = "@%c2 bra DONE;\ntcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 64;\n"
+    assert last in text
+    before = np.arange(128 * COLUMNS, dtype=np.uint32).reshape(128, COLUMNS)
+    arrays = arrays_of(before)
+    found = run_kernel(text.replace(last, ""), "k", 128, arrays)[-1].reshape(128, COLUMNS)
+    assert found.tolist() == before.tolist()
+
+
+def test_the_lower_half_of_a_generic_address_is_the_shared_one() -> None:
+    text = """.version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p0)
+{
+.shared .align 16 .b8 first[48]; .shared .align 8 .b8 slot[8];
+.reg .b64 %p<4>; .reg .b32 %r<8>;
+ld.param.u64 %p0, [p0]; mov.u32 %r0, slot; mov.u64 %p1, slot; cvta.shared.u64 %p2, %p1;
+cvt.u32.u64 %r1, %p2; sub.u32 %r2, %r1, %r0;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%p2], 64; bar.warp.sync -1;
+tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%p2], 32; bar.warp.sync -1;
+ld.shared.u32 %r3, [%r0]; mad.lo.u32 %r3, %r2, 1000, %r3; st.global.u32 [%p0], %r3;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 64;
+tcgen05.dealloc.cta_group::1.sync.aligned.b32 64, 32; ret;
+}
+"""
+    found = run_kernel(text, "k", 32, [np.full(1, 9, np.uint32)])[-1]
+    assert found.tolist() == [64]  # no difference, and the second allocation's column
+
+
 @pytest.mark.parametrize(
     ("body", "words", "said"),
     [
@@ -501,7 +556,9 @@ def test_packed_halves_of_two_columns() -> None:
          "allocated of 512"),
         (F16 + "%no", [0x8040020], "0x08040020 as its instruction descriptor, whose type of D, 2, "
          "kind::f16 does not have"),
-        (F16 + "%no", [0x8020010], "whose shape is 128 x 8: M is one of 64, 128, N a multiple of"),
+        (F16 + "%no", [0x8000010], "whose shape is 128 x 0: M is one of 64, 128, N a multiple of"),
+        (F16.replace("kind::f16", "kind::tf32") + "%no", [0x8020910],
+         "whose shape is 128 x 8: M is one of 64, 128, N a multiple of 16"),
         (F16 + "%no", [0x8040014], "whose bit 2 says that A is sparse"),
         (F16 + "%no", [0x8040110], "whose types of A and B, 2 and 0, kind::f16 does not have"),
         (F16.replace("%da", "%q2") + "%no", [0x8040010],
@@ -515,8 +572,8 @@ def test_packed_halves_of_two_columns() -> None:
          "of 48 columns, no power of two from 32 to 512"),
         ("tcgen05.dealloc.cta_group::1.sync.aligned.b32 %ta, 32", [],
          "of 32 columns at address 0x00000000, and columns 0 to 63 are allocated"),
-        ("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%ta+2097152]", [],
-         "takes 32 lanes from 32 on at address 0x00200000, and the warp reaches lanes 0 to 31"),
+        ("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r2}, [%ta+1048576]", [],
+         "takes 32 lanes from 16 on at address 0x00100000, and the warp reaches 32 lanes from a"),
     ],
 )  # fmt: skip
 def test_what_the_isa_does_not_allow_is_a_fault(body: str, words: list[int], said: str) -> None:

@@ -4,14 +4,12 @@
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ....traces.schema import Space
 from ...ptx.kernel import Instruction
-from ..access.cluster import SPAN, START
+from ..access.cluster import MOST_BLOCKS, SPAN, START
 from ..memory.memory import WINDOWS
 from ..ops.lanes import Array
 from ..warp.program import Group, Step
@@ -54,13 +52,12 @@ def _map(decoder: Decoder, instruction: Instruction) -> Step:
         decoder.fetch(instruction.operands[2], "u32"),
         decoder.store(instruction.operands[0], kind),
     )
-    guard, pc = decoder.guard(), decoder.pc
 
     def map_address(group: Group) -> None:
         _, offset = split(group)
         target_rank = np.broadcast_to(rank(group.frame), offset.shape).astype(np.int64)
-        active = group.guarded_lanes(guard)
-        _require_rank(group, pc, np.where(active, target_rank, 0))
+        # A rank that no block has is a fault where the address is used.
+        target_rank = np.minimum(target_rank, MOST_BLOCKS)
         there = np.where(target_rank == _own_rank(group), 0, START + target_rank * SPAN)
         store(group.frame, (there + offset + shift).astype(f"u{_bytes(kind)}"))
 
@@ -85,13 +82,6 @@ def _leader(decoder: Decoder, instruction: Instruction) -> Step:
 
 def _bytes(kind: str) -> int:
     return int(kind[1:]) // 8
-
-
-def _require_rank(group: Group, pc: int, ranks: NDArray[Any]) -> None:
-    size = group.wave.program.launch.blocks_a_cluster
-    if int(ranks.max()) >= size:
-        problem = f"asks for memory of block {int(ranks.max())} of a cluster of {size}"
-        raise group.wave.program.fault(pc, problem)
 
 
 def _rank(decoder: Decoder, instruction: Instruction) -> Step:

@@ -100,7 +100,10 @@ def multiply_step(
     kind = "b64" if product.types[1] == "f64" else "b32"
     fetches = [[decoder.fetch(e, kind) for e in elements(source)] for source in sources]
     stores = [decoder.store(e, kind) for e in elements(to)]
-    fetch = decoder.fetch(instruction.operands[4], "b32") if product.sparsity else None
+    fetch = None
+    if product.sparsity:
+        (codes,) = elements(instruction.operands[4])  # in braces, or not
+        fetch = decoder.fetch(codes, "b32")
 
     def multiply(group: Group) -> None:
         operands = [registers_of(group, part) for part in fetches]

@@ -5,7 +5,8 @@ An address has the lane in its upper half and the column in its lower. All instr
 when they are issued, one of the times that the ISA allows, so that fences and waits do nothing and
 a commit arrives at once. Blocks do not compete for columns: each has 512 of its own.
 
-Warp w of a warpgroup reaches lanes 32 (w % 4) to the next 31. Loads and stores move, for the
+Warp w of a warpgroup reaches lanes 32 (w % 4) to the next 31, and an address's lane counts from
+there: programs give all four warps lane 0, or each its own. Loads and stores move, for the
 registers of a lane l (CUTLASS's SM100_TMEM_LOAD layouts, for a 32-bit column each):
 
 | shape | row, from the address's lane on | column of register r |
@@ -52,11 +53,12 @@ Cells = NDArray[np.uint32]
 
 
 class TensorMemory:
-    """The cells of a block, (128, 512), and which columns are allocated."""
+    """The cells of a block, (128, 512), which columns are allocated, and which have been."""
 
     def __init__(self) -> None:
         self.cells: Cells = np.zeros((ROWS, COLUMNS), np.uint32)
         self.allocations: dict[int, int] = {}
+        self.usable = np.zeros(COLUMNS, np.bool_)
         self.may_allocate = True
 
     def allocate(self, columns: int) -> int | None:
@@ -64,6 +66,7 @@ class TensorMemory:
         for first in range(0, COLUMNS - columns + 1, LEAST_COLUMNS):
             if not self.owned[first : first + columns].any():
                 self.allocations[first] = columns
+                self.usable[first : first + columns] = True
                 return first
         return None
 
@@ -91,9 +94,13 @@ def memory_of(wave: Wave, block: int) -> TensorMemory:
 def require_columns(
     lane: Lane, site: Site, memory: TensorMemory, address: int, columns: tuple[int, int]
 ) -> None:
-    """Raise KernelFault unless the columns, first and end, are allocated."""
+    """Raise KernelFault unless the columns, first and end, have been allocated.
+
+    They may be deallocated by now: other warps may be through with a block's memory before the
+    last one has read it, as in CUTLASS's backward attention.
+    """
     first, end = columns
-    if end <= COLUMNS and memory.owned[first:end].all():
+    if end <= COLUMNS and memory.usable[first:end].all():
         return
     raise site.fault(
         lane,
@@ -203,15 +210,15 @@ def move(decoder: Decoder, instruction: Instruction) -> Step:
 
     def cells(lane: Lane, warp: int) -> tuple[Cells, int, int]:
         at = lane.values[0]
-        first_row, first = at >> 16, at & 0xFFFF
-        own = 32 * (warp % lane.group.wave.warps_a_block % 4)
-        if not own <= first_row or first_row + lanes_used > own + 32 or first_row % 16:
+        first_row, first = at >> 16 & 31, at & 0xFFFF
+        if first_row + lanes_used > 32 or first_row % 16:
             raise site.fault(
                 lane,
                 f"takes {lanes_used} lanes from {first_row} on at address {at:#010x}, and the warp "
-                f"reaches lanes {own} to {own + 31} from a multiple of 16 on,",
+                "reaches 32 lanes from a multiple of 16 on,",
                 "lanes",
             )
+        first_row += 32 * (warp % lane.group.wave.warps_a_block % 4)
         memory = memory_of(lane.group.wave, lane.block)
         require_columns(lane, site, memory, at, (first + least, first + span))
         return memory.cells, first_row, first

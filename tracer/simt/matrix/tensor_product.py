@@ -128,7 +128,9 @@ def read_shape(lane: Lane, site: Site, form: Form, bits: int) -> Shape:
         allowed, step = (32, 64, 128), 64
     else:
         allowed = (128, 256) if form.of_pair else (64, 128)
-        step = 16 if form.of_pair or rows == 128 else 8
+        # By the ISA, 128 rows need multiples of 16; a chip takes 8 columns of halves, too
+        # (CUTLASS's SM100_MMA_F16BF16_SS).
+        step = 16 if form.of_pair or (rows == 128 and form.kind != "f16") else 8
     if form.blocks and not form.of_pair:
         allowed, step = (128,), 8
     if rows not in allowed or not step <= columns <= 256 or columns % step:

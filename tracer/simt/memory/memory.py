@@ -27,12 +27,13 @@ ALIGNMENT = 256
 CONSTANT_BYTES = 64 * 1024
 GLOBAL_BASE = 0x7_0000_0000
 WINDOWS: Mapping[Space, tuple[int, int]] = {
-    Space.SHARED: (0x0100_0000, 0x0200_0000),
+    Space.SHARED: (0x1_0000_0000, 0x1_0100_0000),
     Space.LOCAL: (0x0200_0000, 0x0300_0000),
     Space.CONST: (0x0300_0000, 0x0400_0000),
     Space.GLOBAL: (GLOBAL_BASE, 1 << 62),
 }
-"""The window of each state space in generic addresses: first address, end."""
+"""The window of each state space in generic addresses: first address, end. As on the hardware the
+lower half of a generic address of shared memory is the address there: programs cut it off."""
 
 
 @dataclass(frozen=True, slots=True)

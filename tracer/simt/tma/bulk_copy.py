@@ -207,6 +207,8 @@ ROWS = 4
 
 _ROW_MODES = frozenset({"tile::gather4", "tile::scatter4"})
 
+_IM2COL_MODES = frozenset({"im2col", "im2col_no_offs"})
+
 STEPS: StepTable = {"cp": _decode_copy, "st": _send, "red": _send}
 
 
@@ -295,7 +297,7 @@ def _box(
     has_rows = not _ROW_MODES.isdisjoint(instruction.modifiers)
     if len(corner) != (1 + ROWS if has_rows else rank):
         raise decoder.refuse(f"expected {1 + ROWS if has_rows else rank} coordinates")
-    is_im2col = "im2col" in instruction.modifiers
+    is_im2col = not _IM2COL_MODES.isdisjoint(instruction.modifiers)
     offsets: tuple[Fetch, ...] = ()
     if is_im2col and others:
         offsets = tuple(decoder.fetch(e, "u16") for e in elements(others[0]))
@@ -322,11 +324,11 @@ def _find_tensor_map(
         kind = "im2col" if tensor.kind == IM2COL else "tiled"
         raise site.fault(lane, f"takes a map of a {kind} tensor of {tensor.rank} dimensions", "map")
     corner = tuple(coordinates[: len(box.corner)])
-    inside = tensor.words(corner[0]) * tensor.size
-    if inside % ALIGN_INSIDE:
+    start = tensor.words(corner[0]) * tensor.size
+    if start % ALIGN_INSIDE:
         raise site.fault(
             lane,
-            f"begins at element {corner[0]} of the innermost dimension, {inside} "
+            f"begins at element {corner[0]} of the innermost dimension, {start} "
             f"bytes and no multiple of {ALIGN_INSIDE},",
             "misaligned",
         )

@@ -38,10 +38,9 @@ def _decode_edit(decoder: Decoder, instruction: Instruction) -> Step:
 
 def _map_at(lane: Lane, site: Site, address: int, space: str) -> Bytes:
     """Find the bytes of a map, in shared or global memory."""
-    shared = as_shared(address, not space)
-    if space == "shared" or shared != address:
-        return shared_bytes(lane, site, shared, BYTES, 64)
-    return global_bytes(lane, site, address, BYTES, 64)
+    if space == "global" or (not space and as_shared(address, True) == address):
+        return global_bytes(lane, site, address, BYTES, 64)
+    return shared_bytes(lane, site, as_shared(address, not space), BYTES, 64)
 
 
 def _replace(decoder: Decoder, instruction: Instruction) -> Step:

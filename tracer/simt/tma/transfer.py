@@ -119,9 +119,12 @@ def shared_of(lane: Lane, block: int, offset: int, size: int) -> Bytes:
 
 
 def as_shared(address: int, is_generic: bool) -> int:
-    """Return an address, generic or not, as a shared address."""
+    """Return an address, generic or not, as a shared address: of one of 64 bits that an instruction
+    says is shared, the lower half."""
     inside = OWN[0] <= address < OWN[1] or GENERIC[0] <= address < GENERIC[1]
-    return address - OWN[0] if is_generic and inside else address
+    if is_generic:
+        return address - OWN[0] if inside else address
+    return address & 0xFFFF_FFFF
 
 
 def global_bytes(lane: Lane, site: Site, address: int, size: int, align: int = 16) -> Bytes:
