@@ -27,7 +27,7 @@ _TYPES = {
 }
 
 _INNER = """{declarations}
-define void @{name}(i64 %n{parameters}) {attributes} {{
+define internal void @{name}(i64 %n{parameters}) {attributes} {{
 entry:
   {before}
   br label %loop
