@@ -8,7 +8,6 @@ learns which it is. This file generates the C tables, stubs and version scripts 
 """
 
 import mmap
-import platform
 import re
 import shutil
 import subprocess
@@ -24,7 +23,6 @@ from ...base.cores import cores
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ..front.toolkit import Toolkit
-from .static_runtime import TABLE, read_archive, read_table, write_header
 from .wire import RUNTIME, checksum
 
 DRIVER = Path(__file__).with_name("driver")
@@ -67,7 +65,7 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     major = toolkit.version.partition(".")[0]
     folders = (RUNTIME, DRIVER, LIBRARIES, HEADERS)
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
-    writers = [Path(__file__), _NAMES, _FORWARDS, _STAND_INS, TABLE]
+    writers = [Path(__file__), _NAMES, _FORWARDS, _STAND_INS]
     texts = (path.read_bytes() for path in (*sources, *writers))
     made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
     key = key_of(*made_of)
@@ -149,7 +147,6 @@ def _link(compiler: str, objects: list[str], library: Path, work: Path) -> None:
 
 def _written(work: Path, toolkit: Toolkit, compiler: str) -> list[Path]:
     """Write the sources generated from the toolkit's headers; return their paths."""
-    (work / "static_runtimes.h").write_text(_static_runtimes(toolkit))
     (work / "checksum.h").write_text(f"#define WIRE_CHECKSUM {checksum()}u\n")
     (work / "names.h").write_text("".join(f"NAME({n})\n" for n in _error_names(toolkit)))
     (work / "stand_ins.h").write_text(write_names())
@@ -167,16 +164,6 @@ def _written(work: Path, toolkit: Toolkit, compiler: str) -> list[Path]:
     included = ("driver.h", "forwards_driver.h", "forwards_runtime.h")
     (work / "forwards.c").write_text("".join(f'#include "{each}"\n' for each in included))
     return [work / "refused.c", work / "refused_driver.c", work / "forwards.c"]
-
-
-def _static_runtimes(toolkit: Toolkit) -> str:
-    """Return C: the runtimes of the table, and the toolkit's own if it is newer than they."""
-    runtimes = read_table()
-    archive = toolkit.root / "lib" / "libcudart_static.a"
-    if platform.machine() == "x86_64" and archive.is_file():
-        own = read_archive(archive, toolkit.version)
-        runtimes += [own] if all(own.probes != each.probes for each in runtimes) else []
-    return write_header(runtimes)
 
 
 def _make_stubs(library: Path, work: Path, compiler: str) -> None:

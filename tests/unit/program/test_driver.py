@@ -1,7 +1,6 @@
 """Programs that call CUDA's driver, from the shell to their traces."""
 
 import ast
-import csv
 import re
 import subprocess
 from pathlib import Path
@@ -16,7 +15,6 @@ from cutrace.tracer.program.library import (
     read_forwards,
     write_forwards,
 )
-from cutrace.tracer.program.static_runtime import TABLE
 
 HEAD = """
 #include <cuda.h>
@@ -258,21 +256,33 @@ cusparseGetVersion = (*version = CUSPARSE_VERSION, OK)
     ]
 
 
+SINCE_13_1 = """
+cudaDevResourceGenerateDesc cudaDevSmResourceSplit cudaDevSmResourceSplitByCount
+cudaDeviceGetDevResource cudaDeviceGetExecutionCtx cudaExecutionCtxDestroy
+cudaExecutionCtxGetDevResource cudaExecutionCtxGetDevice cudaExecutionCtxGetId
+cudaExecutionCtxRecordEvent cudaExecutionCtxStreamCreate cudaExecutionCtxSynchronize
+cudaExecutionCtxWaitEvent cudaFuncGetParamCount cudaGraphConditionalHandleCreate_v2
+cudaGraphExecGetId cudaGraphGetId cudaGraphNodeGetContainingGraph cudaGraphNodeGetLocalId
+cudaGraphNodeGetParams cudaGraphNodeGetToolsId cudaGreenCtxCreate cudaLaunchHostFunc_v2
+cudaMemGetLocationInfo cudaMemcpy3DWithAttributesAsync cudaMemcpyWithAttributesAsync
+cudaStreamBeginRecaptureToGraph cudaStreamGetDevResource cudaSubgridCreate
+"""
+"""What libcudart_static.a of 13.5.37 defines and that of 13.0.96 does not (nm)."""
+
+
 def test_a_forward_that_the_headers_of_cuda_13_0_lack_names_its_parameters() -> None:
     """PyTorch's packages bring these headers, and the library is compiled with them."""
     entries, _ = driver_table(find_toolkit(), functions_of(DRIVER))
     since = {
         name: int(version) for name, version in re.findall(r"ENTRY\((\w+), .*, (\d+)\)", entries)
     }
-    with TABLE.open() as file:
-        runtime = {row["name"] for row in csv.DictReader(file) if row["13.0.96"]}
     listed = [each for each in read_forwards() if not each.parameters]
     of_driver = [each.name for each in listed if each.folder == "driver"]
     assert len(of_driver) > 200
     assert not [name for name in of_driver if since.get(name, 0) > 13000]
     of_runtime = {each.name for each in listed if each.folder == "runtime"}
     assert len(of_runtime) > 100
-    assert of_runtime <= runtime
+    assert of_runtime.isdisjoint(SINCE_13_1.split())
 
 
 def test_no_forward_of_the_driver_is_refused() -> None:

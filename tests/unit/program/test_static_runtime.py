@@ -1,5 +1,6 @@
 """Programs that were built elsewhere: NVIDIA's runtime in themselves, or that of CUDA 12."""
 
+import re
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -7,10 +8,8 @@ from pathlib import Path
 import pytest
 from program_run import HEAD, Done, cutrace
 
-from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
-from cutrace.tracer.program.library import functions_of, runtime_table
-from cutrace.tracer.program.static_runtime import read_archive, read_table
+from cutrace.tracer.program.library import DRIVER, functions_of, runtime_table
 from cutrace.tracer.program.wire import RUNTIME
 
 ADD = """
@@ -144,32 +143,68 @@ def test_a_library_without_names_is_reached_before_its_constructors_run(tmp_path
     assert len(done.trace.launches) == 1
 
 
-def test_the_table_has_the_runtime_of_this_toolkit() -> None:
-    """Where nm sees the functions of NVIDIA's archive."""
-    archive = find_toolkit().root / "lib" / "libcudart_static.a"
-    own = read_archive(archive, "here")
+NAMES_IN_MESSAGES = """
+#include <stdio.h>
+#include <cuda_runtime.h>
+__global__ void fill(int *x) { x[threadIdx.x] = 3; }
+__attribute__((noinline)) static int say(int status)
+{
+    printf("cudaMalloc: %d\\n", status);
+    return puts("cudaMemcpy") < 0;
+}
+int main()
+{
+    int *x, host[32];
+    if (say(cudaMalloc(&x, sizeof host))) return 1;
+    fill<<<1, 32>>>(x);
+    if (cudaMemcpy(host, x, sizeof host, cudaMemcpyDeviceToHost)) return 2;
+    printf("%d\\n", host[31]);
+}
+"""
+
+
+def test_a_stripped_programs_own_functions_that_name_the_runtimes_are_left_alone(
+    tmp_path: Path,
+) -> None:
+    toolkit = find_toolkit()
+    (tmp_path / "app.cu").write_text(NAMES_IN_MESSAGES)
+    command = [str(toolkit.nvcc), "-arch=sm_80", f"-L{toolkit.root / 'lib'}", "-ccbin"]
+    command += [find_host_compiler(), "app.cu", "-o", "app"]
+    subprocess.run(command, check=True, cwd=tmp_path)
+    subprocess.run(["strip", "app"], check=True, cwd=tmp_path)
+    done = record_it(tmp_path)
+    assert (done.status, done.out) == (0, "cudaMalloc: 0\ncudaMemcpy\n3\n"), done.err
+    assert len(done.trace.launches) == 1
+
+
+def _archives() -> list[Path]:
+    """Return the static runtimes of the packages: of CUDA 13, and of 12.9."""
+    return [find_toolkit().root / "lib" / "libcudart_static.a", _twelve("lib/libcudart_static.a")]
+
+
+def _twelve(path: str) -> Path:
+    spec = find_spec("nvidia")
+    assert spec
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0]) / "cuda_runtime" / path
+
+
+@pytest.mark.parametrize("archive", _archives(), ids=["13", "12"])
+def test_functions_without_their_names_in_them_lie_where_the_search_takes_them(
+    archive: Path,
+) -> None:
+    text = (DRIVER / "embedded.c").read_text()
+    places = {name: int(n) for n, name in re.findall(r"\{(-?\d+), \"(\w+)\"\}", text)}
+    assert len(places) == 15
     listing = subprocess.run(
-        ["nm", "--defined-only", archive], capture_output=True, text=True, check=True
+        ["nm", "-n", "--defined-only", archive], capture_output=True, text=True, check=True
     ).stdout
-    offsets = {name: int(at, 16) for at, _, name in map(str.split, listing.splitlines()[2:])}
-    assert len(own.functions) > 400
-    assert own.functions == {name: offsets[name] for name in own.functions}
-    assert any(each.probes == own.probes for each in read_table())
-    assert min(p.offset for p in own.probes) < own.size / 16  # they are all over it
-    assert max(p.offset for p in own.probes) > own.size * 15 / 16
-
-
-def test_runtimes_of_all_versions_are_told_apart() -> None:
-    table = read_table()
-    assert len({each.probes for each in table}) == len(table)
-    assert {each.major for each in table} == {12, 13}
-    assert all("__cudaRegisterFatBinary" in each.functions for each in table)
-
-
-def test_another_file_is_no_static_runtime(tmp_path: Path) -> None:
-    (tmp_path / "other.a").write_bytes(b"!<arch>\n")
-    with pytest.raises(CutraceError, match=r"other\.a is not NVIDIA's static runtime"):
-        read_archive(tmp_path / "other.a", "13.0")
+    words = [line.split() for line in listing.splitlines() if line.count(" ") == 2]
+    functions = [name for _, kind, name in words if kind in "tT"]
+    middle = functions.index("__cudaInitModule")
+    present = [name for name in places if name in functions]
+    assert len(present) >= 14  # 12.9 has no __cudaGetProcAddress
+    assert [functions[middle + places[name]] for name in present] == present
 
 
 TWELVE = """
@@ -199,18 +234,16 @@ int main(void)
 """
 
 
-@pytest.mark.parametrize("kind", ["-l:libcudart.so.12", "-l:libcudart_static.a"])
+@pytest.mark.parametrize("kind", ["-l:libcudart.so.12", "-l:libcudart_static.a", "stripped"])
 def test_a_program_of_cuda_12_has_its_own_names(tmp_path: Path, kind: str) -> None:
-    spec = find_spec("nvidia")
-    assert spec
-    assert spec.submodule_search_locations
-    nvidia = Path(spec.submodule_search_locations[0])
+    nvidia = _twelve("").parent
     includes = [f"-I{nvidia / name / 'include'}" for name in ("cuda_runtime", "cuda_nvcc")]
     (tmp_path / "app.c").write_text(TWELVE)
     command = ["g++", "-x", "c", "app.c", "-x", "none", *includes, "-w"]
     command += [
         f"-L{nvidia / 'cuda_runtime' / 'lib'}",
-        kind,
+        "-l:libcudart_static.a" if kind == "stripped" else kind,
+        *(["-s"] if kind == "stripped" else []),
         "-ldl",
         "-lrt",
         "-pthread",
@@ -238,3 +271,24 @@ def test_names_of_cuda_12_that_mean_another_thing_are_told_apart() -> None:
         assert f"{line}\n" in exports
     names = [line.split(",")[0] for line in exports.splitlines()]
     assert names == sorted(names)
+
+
+PLUGIN = """
+import _ctypes, ctypes
+for name in ("first", "second", "first"):  # each at the place that the one before has left
+    library = ctypes.CDLL(f"./{name}.so")
+    print(library.answer())
+    _ctypes.dlclose(library._handle)
+"""
+
+
+def test_a_library_at_the_place_of_one_that_has_left_is_reached(tmp_path: Path) -> None:
+    toolkit = find_toolkit()
+    for name, sign in (("first", "+"), ("second", "-")):
+        (tmp_path / "made.cu").write_text(IN_A_LIBRARY.replace("sum += each", f"sum {sign}= each"))
+        command = [str(toolkit.nvcc), "-arch=sm_80", f"-L{toolkit.root / 'lib'}", "-ccbin"]
+        command += [find_host_compiler(), "-shared", "-Xcompiler", "-fPIC", "made.cu"]
+        subprocess.run([*command, "-o", f"{name}.so"], check=True, cwd=tmp_path)
+    (tmp_path / "app.py").write_text(PLUGIN)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert (done.status, done.out) == (0, "496\n-496\n496\n"), done.err

@@ -1,8 +1,8 @@
 /* Programs and libraries that have NVIDIA's runtime in themselves, as nvcc links it by default. Its
    functions call the driver by tables that NVIDIA does not document; so, before anything of the file
    runs, those that it names (`.symtab`) are made to jump to ours. In a file that is stripped of names
-   the runtime is found by its text (program/static_runtime.py). What is not found stays as it is,
-   and is told so when it asks for the tables. */
+   they are found by the names in their code. What is not found stays as it is, and is told so when it
+   asks for the tables. */
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -108,6 +108,11 @@ static void *find_own(const char *name, int version)
 }
 
 /* By names that a version has and others have not: cuda_runtime_api.h of 11.8, 12.9 and 13.0. */
+static int version_of(int has_properties, int has_threads)
+{
+    return has_properties ? 12 : has_threads ? 11 : 13;
+}
+
 static int find_version(const Elf64_Sym *symbols, size_t count, const char *names)
 {
     int has_properties = 0, has_threads = 0;
@@ -115,7 +120,18 @@ static int find_version(const Elf64_Sym *symbols, size_t count, const char *name
         has_properties |= !strcmp(names + symbols[i].st_name, "cudaGetDeviceProperties_v2");
         has_threads |= !strcmp(names + symbols[i].st_name, "cudaThreadSynchronize");
     }
-    return has_properties ? 12 : has_threads ? 11 : 13;
+    return version_of(has_properties, has_threads);
+}
+
+static int redirections;
+
+static void redirect_one(const struct object *object, uint64_t address, const char *name, int version)
+{
+    void *own = find_own(name, version);
+    if (own && redirect(object->base + address, own))
+        fprintf(stderr, "cutrace: this machine does not let %s be replaced\n", name);
+    else
+        redirections += own != NULL;
 }
 
 static void redirect_all(const struct object *object, const Elf64_Sym *symbols, size_t count,
@@ -130,12 +146,9 @@ static void redirect_all(const struct object *object, const Elf64_Sym *symbols, 
     note_library(object);
     for (size_t i = 0; i < count; i++) {
         const char *name = names + symbols[i].st_name;
-        if (ELF64_ST_TYPE(symbols[i].st_info) != STT_FUNC || symbols[i].st_shndx == SHN_UNDEF ||
-            !is_runtime(name))
-            continue;
-        void *own = find_own(name, version);
-        if (own && redirect(object->base + symbols[i].st_value, own))
-            fprintf(stderr, "cutrace: this machine does not let %s be replaced\n", name);
+        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC && symbols[i].st_shndx != SHN_UNDEF &&
+            is_runtime(name))
+            redirect_one(object, symbols[i].st_value, name, version);
     }
 }
 
@@ -150,106 +163,188 @@ static int has_names(const Elf64_Shdr *section)
     return section->sh_type == SHT_SYMTAB || (is_within && section->sh_type == SHT_DYNSYM);
 }
 
-/* static_runtimes.h has the texts of the runtime's versions. */
-struct probe {
-    uint32_t offset, bytes;
-    uint64_t word, hash;
-};
-
-struct function_place {
+/* In a file without names a function is found by what it does: it loads the address of its name, which
+   the runtime gives to tools. All of these functions first call the same other one; a function of the
+   library that has such names in messages does not. .eh_frame_hdr says where functions begin. */
+struct named {
     const char *name;
-    uint32_t offset;
+    uint64_t callee;
+    size_t number; /* among all functions of the file */
 };
 
-#define RUNTIME(version, major, bytes)
-#define PROBE(offset, bytes, word, hash) {offset, bytes, word, hash},
-#define PLACE(name, offset)
-#define END
-static const struct probe probes[] = {
-#include "static_runtimes.h"
+struct text {
+    const unsigned char *code, *strings;
+    uint64_t address, bytes, strings_address, strings_bytes, starts_address;
+    const int32_t (*starts)[2];
+    size_t count;
 };
-#undef PROBE
-#undef PLACE
-#undef END
-#define PROBE(offset, bytes, word, hash)
-#define PLACE(name, offset) {#name, offset},
-#define END {NULL, 0},
-static const struct function_place places[] = {
-#include "static_runtimes.h"
-};
-#undef RUNTIME
-#undef PLACE
-#undef END
-#define RUNTIME(version, major, bytes) {major, bytes},
-#define PLACE(name, offset)
-#define END
+
+enum { LEAST_FUNCTIONS = 200, LEA_BYTES = 7, CALL_BYTES = 5, PROLOGUE_BYTES = 256 };
+
+#if defined(__x86_64__)
+static uint64_t start_of(const struct text *text, size_t number)
+{
+    return number < text->count ? text->starts_address + text->starts[number][0]
+                                : text->address + text->bytes;
+}
+
+/* The last function that begins at or before an address. */
+static size_t function_at(const struct text *text, uint64_t address)
+{
+    size_t low = 0, high = text->count;
+    while (high - low > 1) {
+        size_t middle = (low + high) / 2;
+        if (start_of(text, middle) <= address)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static uint64_t relative(const struct text *text, size_t at, size_t bytes)
+{
+    int32_t distance;
+    memcpy(&distance, text->code + at + bytes - sizeof distance, sizeof distance);
+    return text->address + at + bytes + (int64_t)distance;
+}
+
+/* The function that a function calls near its beginning; 0 if it calls none there. */
+static uint64_t first_callee(const struct text *text, size_t number)
+{
+    size_t at = start_of(text, number) - text->address, end = start_of(text, number + 1) - text->address;
+    for (size_t last = at + PROLOGUE_BYTES; at + CALL_BYTES <= end && at < last; at++) {
+        if (text->code[at] != 0xe8)
+            continue;
+        uint64_t to = relative(text, at, CALL_BYTES);
+        if (start_of(text, function_at(text, to)) == to)
+            return to;
+    }
+    return 0;
+}
+
+/* lea name(%rip), %register: the name of a function of the runtime, or NULL. */
+static const char *name_at(const struct text *text, size_t at)
+{
+    const unsigned char *code = text->code + at;
+    if ((code[0] | 4) != 0x4c || code[1] != 0x8d || (code[2] & 0xc7) != 5)
+        return NULL;
+    uint64_t place = relative(text, at, LEA_BYTES) - text->strings_address;
+    const char *name = (const char *)text->strings + place;
+    if (place >= text->strings_bytes || text->strings_bytes - place < sizeof "cuda" ||
+        memcmp(name + 2 * (*name == '_'), "cuda", 4) || !memchr(name, 0, text->strings_bytes - place) ||
+        (!find_own(name, 12) && !find_own(name, 13)))
+        return NULL;
+    return name;
+}
+
+static size_t find_functions(const struct text *text, struct named **functions)
+{
+    size_t count = 0, room = 0;
+    *functions = NULL;
+    for (size_t at = 0; at + LEA_BYTES <= text->bytes; at++) {
+        const char *name = name_at(text, at);
+        if (!name)
+            continue;
+        size_t number = function_at(text, text->address + at);
+        uint64_t callee = first_callee(text, number);
+        if (!callee)
+            continue;
+        if (count == room)
+            *functions = realloc(*functions, (room = 2 * room + 64) * sizeof **functions);
+        (*functions)[count++] = (struct named){name, callee, number};
+    }
+    return count;
+}
+
+/* Keep functions with one name that call what most of them call; return how many these are. */
+static size_t keep_alike(struct named *functions, size_t count)
+{
+    size_t most = 0, kept = 0, alone = 0;
+    uint64_t callee = 0;
+    for (size_t i = 0, end; i < count; i = end) {
+        for (end = i + 1; end < count && functions[end].number == functions[i].number; end++)
+            ;
+        if (end == i + 1)
+            functions[alone++] = functions[i];
+    }
+    count = alone;
+    for (size_t i = 0; i < count; i++) {
+        size_t alike = 0;
+        for (size_t k = 0; k < count; k++)
+            alike += functions[k].callee == functions[i].callee;
+        if (alike > most)
+            most = alike, callee = functions[i].callee;
+    }
+    for (size_t i = 0; i < count; i++)
+        if (functions[i].callee == callee)
+            functions[kept++] = functions[i];
+    return kept;
+}
+
+static const struct named *find_named(const struct named *functions, size_t count,
+                                         const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!strcmp(functions[i].name, name))
+            return functions + i;
+    return NULL;
+}
+
+/* Functions that tell tools nothing, by their places from __cudaInitModule on: from 12.9 to 13.5
+   all versions have them in this order. */
 static const struct {
-    int major;
-    size_t bytes;
-} runtimes[] = {
-#include "static_runtimes.h"
+    int place;
+    const char *name;
+} unnamed[] = {
+    {-8, "cudaGetExportTable"}, {-7, "__cudaRegisterFatBinary"}, {-6, "__cudaRegisterFatBinaryEnd"},
+    {-5, "__cudaUnregisterFatBinary"}, {-4, "__cudaRegisterVar"}, {-3, "__cudaRegisterManagedVar"},
+    {-2, "__cudaRegisterHostVar"}, {-1, "__cudaRegisterFunction"}, {1, "__cudaPushCallConfiguration"},
+    {2, "__cudaPopCallConfiguration"}, {3, "__cudaGetKernel"}, {4, "__cudaLaunchKernel"},
+    {5, "__cudaLaunchKernel_ptsz"}, {6, "__cudaRegisterUnifiedTable"}, {7, "__cudaGetProcAddress"},
 };
-enum { RUNTIMES = sizeof runtimes / sizeof *runtimes, STEP = 16,
-       PROBES = sizeof probes / sizeof *probes / RUNTIMES };
 
-static uint64_t word_at(const unsigned char *data)
+static int is_named(const struct named *functions, size_t count, size_t number)
 {
-    uint64_t word;
-    memcpy(&word, data, sizeof word);
-    return word;
+    for (size_t i = 0; i < count; i++)
+        if (functions[i].number == number)
+            return 1;
+    return 0;
 }
 
-static int is_there(const struct probe *probe, const unsigned char *text)
+static void redirect_functions(const struct object *object, const struct text *text,
+                               const struct named *functions, size_t count)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    if (word_at(text + probe->offset) != probe->word)
-        return 0;
-    for (size_t at = 0; at < probe->bytes; at += sizeof hash)
-        hash = (hash ^ word_at(text + probe->offset + at)) * 0x100000001b3u;
-    return hash == probe->hash;
-}
-
-static const struct function_place *places_of(int runtime)
-{
-    const struct function_place *first = places;
-    for (; runtime; first++)
-        runtime -= !first->name;
-    return first;
-}
-
-static void redirect_places(const struct object *object, const Elf64_Shdr *text, size_t start,
-                            int runtime)
-{
+    const struct named *middle = find_named(functions, count, "__cudaInitModule");
+    int version = version_of(find_named(functions, count, "cudaGetDeviceProperties_v2") != NULL,
+                             find_named(functions, count, "cudaThreadSynchronize") != NULL);
+    if (!middle || middle->number < 8 || version == 11) /* packages bring 11, and never use it */
+        return;
     note_library(object);
-    for (const struct function_place *each = places_of(runtime); each->name; each++) {
-        void *own = find_own(each->name, runtimes[runtime].major);
-        if (own && redirect(object->base + text->sh_addr + start + each->offset, own))
-            fprintf(stderr, "cutrace: this machine does not let %s be replaced\n", each->name);
+    for (size_t i = 0; i < count; i++)
+        redirect_one(object, start_of(text, functions[i].number), functions[i].name, version);
+    for (size_t i = 0; i < sizeof unnamed / sizeof *unnamed; i++) {
+        size_t number = middle->number + unnamed[i].place;
+        if (number < text->count && !is_named(functions, count, number))
+            redirect_one(object, start_of(text, number), unnamed[i].name, version);
     }
 }
 
-/* A linker puts the runtime last, mostly. */
-static void search_text(const struct object *object, const Elf64_Shdr *section)
+static void search_text(const struct object *object, const struct text *text)
 {
-    const unsigned char *text = object->file + section->sh_offset;
-    size_t end = section->sh_size & ~(size_t)(STEP - 1);
-    for (size_t at = end < STEP ? 0 : end - STEP; at; at -= STEP) {
-        uint64_t word = word_at(text + at);
-        for (int n = 0; n < RUNTIMES; n++) {
-            const struct probe *probe = probes + n * PROBES;
-            if (word != probe->word || at < probe->offset ||
-                runtimes[n].bytes > section->sh_size - (at - probe->offset))
-                continue;
-            int found = 0;
-            while (found < PROBES && is_there(probe + found, text + at - probe->offset))
-                found++;
-            if (found == PROBES) {
-                redirect_places(object, section, at - probe->offset, n);
-                return;
-            }
-        }
-    }
+    struct named *functions;
+    size_t count = find_functions(text, &functions);
+    count = keep_alike(functions, count);
+    if (count >= LEAST_FUNCTIONS)
+        redirect_functions(object, text, functions, count);
+    free(functions);
 }
+#else
+static void search_text(const struct object *object, const struct text *text)
+{
+    (void)object, (void)text;
+}
+#endif
 
 static const Elf64_Shdr *section_named(const struct object *object, const char *name)
 {
@@ -274,10 +369,23 @@ static const Elf64_Shdr *section_named(const struct object *object, const char *
 static void search_stripped(const struct object *object)
 {
     static const char rare[] = "\0mkfifo";
-    const Elf64_Shdr *names = section_named(object, ".dynstr"), *text = section_named(object, ".text");
-    if (names && text && text->sh_addr % STEP == 0 &&
-        memmem(object->file + names->sh_offset, names->sh_size, rare, sizeof rare))
-        search_text(object, text);
+    static const unsigned char layout[] = {1, 0x1b, 3, 0x3b}; /* of .eh_frame_hdr: sorted, 32 bits */
+    const Elf64_Shdr *names = section_named(object, ".dynstr"), *code = section_named(object, ".text"),
+                     *strings = section_named(object, ".rodata"),
+                     *frames = section_named(object, ".eh_frame_hdr");
+    if (!names || !code || !strings || !frames || frames->sh_size < 12 ||
+        !memmem(object->file + names->sh_offset, names->sh_size, rare, sizeof rare) ||
+        memcmp(object->file + frames->sh_offset, layout, sizeof layout))
+        return;
+    const unsigned char *table = object->file + frames->sh_offset;
+    uint32_t count;
+    memcpy(&count, table + 8, sizeof count);
+    if (!count || count > (frames->sh_size - 12) / sizeof(int32_t[2]))
+        return;
+    struct text text = {object->file + code->sh_offset, object->file + strings->sh_offset,
+                        code->sh_addr, code->sh_size, strings->sh_addr, strings->sh_size,
+                        frames->sh_addr, (const int32_t(*)[2])(table + 12), count};
+    search_text(object, &text);
 }
 
 /* Whether the runtime is in it: then its registration of code has a name there. */
@@ -306,17 +414,43 @@ static void search(const struct object *object)
     search_stripped(object);
 }
 
-/* What was looked at, of which nothing is looked at again; libraries come one by one. */
+/* What was looked at, of which nothing is looked at again; libraries come one by one, and one that
+   has left may leave its place to another. */
+static struct seen {
+    const void *base;
+    unsigned pass;
+    int is_redirected;
+} *seen;
+static size_t seen_count;
+static unsigned pass;
+
 static int is_new(const void *base)
 {
-    static const void **seen;
-    static size_t count;
-    for (size_t i = 0; i < count; i++)
-        if (seen[i] == base)
+    for (size_t i = 0; i < seen_count; i++)
+        if (seen[i].base == base) {
+            seen[i].pass = pass;
             return 0;
-    seen = realloc(seen, (count + 1) * sizeof *seen);
-    seen[count++] = base;
+        }
+    seen = realloc(seen, (seen_count + 1) * sizeof *seen);
+    seen[seen_count++] = (struct seen){base, pass, 0};
     return 1;
+}
+
+int is_redirected(const void *base)
+{
+    for (size_t i = 0; i < seen_count; i++)
+        if (seen[i].base == base)
+            return seen[i].is_redirected;
+    return 0;
+}
+
+static void forget_unloaded(void)
+{
+    size_t loaded = 0;
+    for (size_t i = 0; i < seen_count; i++)
+        if (seen[i].pass == pass)
+            seen[loaded++] = seen[i];
+    seen_count = loaded;
 }
 
 static int visit(struct dl_phdr_info *info, size_t size, void *data)
@@ -336,7 +470,9 @@ static int visit(struct dl_phdr_info *info, size_t size, void *data)
     if (mapped == MAP_FAILED)
         return 0;
     struct object object = {mapped, status.st_size, (char *)info->dlpi_addr, info};
+    redirections = 0;
     search(&object);
+    seen[seen_count - 1].is_redirected = redirections > 0;
     munmap(mapped, status.st_size);
     return 0;
 }
@@ -349,10 +485,17 @@ static int is_recorded(char **environment)
     return 0;
 }
 
+static void visit_all(void)
+{
+    pass++;
+    dl_iterate_phdr(visit, NULL);
+    forget_unloaded();
+}
+
 void redirect_new_libraries(void)
 {
     if (is_within || is_recorded(environ))
-        dl_iterate_phdr(visit, NULL);
+        visit_all();
 }
 
 /* The system's loader calls an empty function, which is meant for debuggers, when it has mapped a
@@ -362,6 +505,8 @@ static void on_change(void)
     if (_r_debug.r_state == RT_CONSISTENT)
         redirect_new_libraries();
 }
+
+enum { STEP = 16 }; /* alignment of functions */
 
 /* Whether the function ends before the jump does, and nothing but padding follows. */
 static int is_empty(const unsigned char *code)
@@ -404,6 +549,6 @@ __attribute__((constructor)) static void start(int count, char **words, char **e
     if (!is_recorded(environment) || !dladdr((void *)start, &own))
         return;
     is_new(own.dli_fbase);
-    dl_iterate_phdr(visit, NULL);
+    visit_all();
     watch_loader();
 }

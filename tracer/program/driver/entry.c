@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "interpose.h"
 
 CUresult result(cudaError_t status)
 {
@@ -73,7 +74,8 @@ API CUresult cuGetExportTable(const void **table, const CUuuid *which)
     *table = find_table(which->bytes);
     if (*table)
         return CUDA_SUCCESS;
-    if (dladdr(__builtin_return_address(0), &caller) && !is_compiler(caller.dli_fname) && !is_told++)
+    if (dladdr(__builtin_return_address(0), &caller) && !is_compiler(caller.dli_fname) &&
+        !is_redirected(caller.dli_fbase) && !is_told++)
         tell_unreached(caller.dli_fname);
     return CUDA_ERROR_NOT_FOUND;
 }

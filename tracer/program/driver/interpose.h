@@ -19,6 +19,9 @@ extern void (*on_python_module)(void);
 /* embedded.c: have the runtime that is in libraries loaded since call ours. */
 void redirect_new_libraries(void);
 
+/* Whether that was done for the library that is loaded here. */
+int is_redirected(const void *base);
+
 /* Have that done for all libraries from now on, before anything of them runs. */
 void watch_loader(void);
 

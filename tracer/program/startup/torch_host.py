@@ -78,13 +78,13 @@ def compute_operators(torch: Any) -> None:
     """Register a kernel on the host for every operator that ATen has for CUDA, unless they run."""
     for name, value in INDUCTOR.items():
         os.environ.setdefault(name, value)
-    torch.backends.cudnn.enabled = False
-    for kind in ("flash", "mem_efficient", "cudnn"):  # the CPU has none of their operators
-        getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
     push_ranges(torch)
     name_tensors(torch)
     if os.environ.get("CUTRACE_LIBRARIES") == "run":
         return
+    torch.backends.cudnn.enabled = False
+    for kind in ("flash", "mem_efficient", "cudnn"):  # the CPU has none of their operators
+        getattr(torch.backends.cuda, f"enable_{kind}_sdp")(False)
     library = torch.library.Library("aten", "IMPL")
     host = OperatorHost(torch, library)
     names = torch._C._dispatch_get_registrations_for_dispatch_key("CUDA")
