@@ -8,16 +8,12 @@ written in the order of waves once all waves that ran beside it have ended and e
     thread 2   | wave 2         | wave 4 |
                                ^ wave 1 is written: wave 2, which ran beside it, has ended
 
-Python between two routines of machine code runs in one thread at a time, its `turn`. The
-interpreter's lock alone would change hands at each of the hundred places where NumPy drops it, and
-a sleeping thread takes 50 us to wake.
-
 If waves do exchange data, or one of them faults, global memory is restored, and all waves are run
 again in order: the rows that are written already are the same.
 """
 
 from collections.abc import Callable, Hashable, Sequence
-from threading import Condition, Lock, Thread
+from threading import Condition, Thread
 from typing import Any
 
 import numpy as np
@@ -27,7 +23,6 @@ from ...base.dataclass import dataclass
 from ...base.interrupt import check_interrupt
 from .access.reach import REFUSE
 from .kernel.launch import NullSink, Sink
-from .rows.buffers import Buffers
 from .rows.exchange import ExchangeMarks
 from .rows.pattern import PatternTable
 from .tier import LaunchTier
@@ -106,11 +101,9 @@ class RowLog:
         self,
         marks: ExchangeMarks,
         patterns: ThreadPatterns,
-        buffers: Buffers,
         check: Callable[[], None],
     ) -> None:
-        self._marks, self._patterns = marks, patterns
-        self._buffers, self._check = buffers, check
+        self._marks, self._patterns, self._check = marks, patterns, check
         self._numbers = NullSink()
         self.puts: list[tuple[str, dict[str, Any], int]] = []
         self.bytes = 0
@@ -121,7 +114,7 @@ class RowLog:
         own = self._patterns
         first = own.add(**columns) if table == "patterns" else self._numbers.put(table, **columns)
         if table == "accesses":
-            self._marks.add(self._buffers, own.active, own.offsets.reshape(-1), **columns)
+            self._marks.add(own.active, own.offsets.reshape(-1), **columns)
         self.puts.append((table, columns, first))
         self.bytes += sum(c.nbytes for c in columns.values() if isinstance(c, np.ndarray))
         return first
@@ -181,7 +174,7 @@ class _Threads:
         self._code, self._waves, self._stored = code, waves, stored
         self._tier = _StoppableTier(tier, self._check)
         self._make_marks, self._all_marks = make_marks, make_marks()
-        self._changed, self._turn = Condition(), Lock()
+        self._changed = Condition()
         self._begun = self._checked = self._written = self._logged = 0
         self._ahead = 0
         self._ended: dict[int, _Ended] = {}
@@ -234,23 +227,19 @@ class _Threads:
 
     def _work(self, pools: WavePools) -> None:
         """Run one wave after another."""
-        marks, pools.buffers.turn = self._make_marks(), self._turn
-        patterns = ThreadPatterns()
+        marks, patterns = self._make_marks(), ThreadPatterns()
         pools.patterns.begin_launch()
         try:
             with np.errstate(all="ignore"):
                 while (number := self._take()) is not None:
-                    with self._turn:
-                        if patterns.count > MANY_PATTERNS:
-                            patterns = ThreadPatterns()
-                            pools.patterns.begin_launch()
-                        log = RowLog(marks, patterns, pools.buffers, self._check)
-                        self._run(number, pools, log)
+                    if patterns.count > MANY_PATTERNS:
+                        patterns = ThreadPatterns()
+                        pools.patterns.begin_launch()
+                    log = RowLog(marks, patterns, self._check)
+                    self._run(number, pools, log)
                     self._end(number, log, marks)
         except BaseException:  # a fault comes back when the waves are run in order
             self._stop()
-        finally:
-            pools.buffers.turn = None
 
     def _take(self) -> int | None:
         """Return the next wave to run."""

@@ -252,7 +252,7 @@ class Wave:
                 self.executor = self._tier.executor(self, self.executor.registers)
                 hold = self.executor.enter()
             self.executor.prepare()
-            reason = self.buffers.run_apart(routine.run_warps, stacks.address)
+            reason = routine.run_warps(stacks.address)
             check_interrupt()
             if reason == DEEPEN:
                 # Machine code has run the block, but the group has not moved on.

@@ -18,7 +18,6 @@ from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.base.interrupt import interrupt
 from cutrace.tracer.simt import parallel, run
 from cutrace.tracer.simt.kernel.launch import REDUCTION
-from cutrace.tracer.simt.rows.buffers import Buffers
 from cutrace.tracer.simt.rows.exchange import ExchangeMarks
 
 GRID, BLOCK = 96, 64
@@ -261,7 +260,6 @@ def marked(*accesses: tuple[int, int]) -> ExchangeMarks:
     lanes = np.arange(32, dtype=np.int32) * (np.abs(moves) % REDUCTION)[:, None]
     count = len(moves)
     marks.add(
-        Buffers(),
         np.full(count, ~np.uint32(0)),
         lanes.astype(np.int32).reshape(-1),
         pc=np.arange(count, dtype=np.uint32),

@@ -1,9 +1,8 @@
 """Named arrays that the waves of a session use in turn."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from mmap import ACCESS_COPY, ACCESS_DEFAULT, mmap
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -17,13 +16,9 @@ long."""
 
 
 class Buffers:
-    """Named arrays that waves use in turn.
-
-    `turn` is the lock under which one of several threads runs Python, None for a single thread.
-    """
+    """Named arrays that waves use in turn."""
 
     def __init__(self) -> None:
-        self.turn: Lock | None = None
         self._held: dict[str, NDArray[Any]] = {}
         self._bindings: dict[int, Binding] = {}
 
@@ -31,16 +26,6 @@ class Buffers:
     def nbytes(self) -> int:
         """The total size in bytes."""
         return sum(buffer.nbytes for buffer in self._held.values())
-
-    def run_apart(self, routine: Callable[..., int], *arguments: int) -> int:
-        """Run machine code that takes long; let another thread run Python meanwhile."""
-        if self.turn is None:
-            return routine(*arguments)
-        self.turn.release()
-        try:
-            return routine(*arguments)
-        finally:
-            self.turn.acquire()
 
     def take(self, name: str, size: int, dtype: str) -> NDArray[Any]:
         """Return an array of at least this size; it may hold data of the last wave."""

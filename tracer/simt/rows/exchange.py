@@ -20,7 +20,6 @@ from ....jit.structure import I32, I64, U8, U32, Struct
 from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
 from ..kernel.launch import REDUCTION
-from .buffers import Buffers
 
 GLOBAL = int(Space.GLOBAL)
 CHUNK = 64
@@ -224,16 +223,15 @@ class ExchangeMarks:
         k.touched = np.zeros(k.chunks + 1, np.uint8)
 
     def add(
-        self, buffers: Buffers, active: NDArray[np.uint32], offsets: NDArray[np.int32],
-        **rows: NDArray[Any],
-    ) -> None:  # fmt: skip
+        self, active: NDArray[np.uint32], offsets: NDArray[np.int32], **rows: NDArray[Any]
+    ) -> None:
         """Mark rows: columns of the table of accesses, and the patterns that they name."""
         k = self._marks
         k.active, k.offsets, k.rows = active, offsets, len(rows["pc"])
         for name in ("pc", "space", "base", "pattern"):
             setattr(k, name, rows[name])
         (mark_all,) = compile_routines(mark_rows)
-        buffers.run_apart(mark_all, k.address)
+        mark_all(k.address)
 
     def join(self, earlier: "ExchangeMarks") -> bool:
         """Pass the marks of a wave on to those of all; return whether the wave exchanges data."""

@@ -219,7 +219,7 @@ def share_paths(
     h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
     h.targets = np.empty(count, dtype=np.uint8)
     (share,) = compile_routines(share_histories)
-    path_indices = h.selection[: buffers.run_apart(share, h.address)]
+    path_indices = h.selection[: share(h.address)]
     columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
     return Shared(
         h.path[:warps],
