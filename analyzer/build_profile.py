@@ -64,7 +64,7 @@ from .machine.machine_code import SINCE, machine_shares
 from .occupancy.occupancy import resident_text
 from .text.launch_text import kept_text
 from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
-from .time.host_memory import find_host_traffic, why_no_estimate
+from .time.host_memory import find_host_traffic, moved_pages, why_no_estimate
 from .time.sample_warps import Ran, SampledWarps
 from .time.units import PROFILED
 
@@ -186,6 +186,8 @@ def _profile(
     unread = _unread_code(launch, device) if question.options.code == CODE[0] else ""
     warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if))
     warnings = (*warnings, unread) if unread and not refusal else warnings
+    assumption = moved_pages(counts, launch) if estimated else ""
+    warnings = (*warnings, assumption) if assumption else warnings
     raw = Raw(
         counts,
         facts,

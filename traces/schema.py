@@ -203,7 +203,8 @@ class Array:
     """An allocation that a launch could reach: a device array, a `__device__` or `__constant__`
     symbol, a surface, or a shared-memory variable (`space` SHARED: offset in the block's memory).
 
-    `offset` is its address in its space's window, bytes; `itemsize` 0 if unknown.
+    `offset` is its address in its space's window, bytes; `itemsize` 0 if unknown. A `memory` that
+    is empty is the device's; of variables that are `__managed__` it is always `managed`.
     """
 
     name: str
@@ -214,7 +215,7 @@ class Array:
     shape: tuple[int, ...] = ()
     pitch: int = 0
     made_at: str = ""  # `FILE:LINE` of the host's code that allocated it, where known
-    memory: str = ""  # pinned: the host's; managed: and no launch was given it before; else device
+    memory: str = ""  # pinned: the host's; managed, moved: managed, a launch was given it before
 
 
 @dataclass(frozen=True, slots=True)

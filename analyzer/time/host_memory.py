@@ -16,7 +16,7 @@ from ...traces.identity_cache import rows_of
 from ...traces.schema import Launch
 from .units import LOADS, STORES, Part, is_scattered
 
-PINNED, MANAGED = "pinned", "managed"
+PINNED, MANAGED, MOVED = "pinned", "managed", "moved"
 STARTS_KERNELS = "LaunchDevice"
 """Part of the names of functions with which a kernel launches another."""
 LINE = 4
@@ -75,8 +75,23 @@ def why_no_estimate(
     for row in rows_of(instructions, "pc", "opcode", "text"):
         if row["opcode"] == "call" and STARTS_KERNELS in row["text"] and row["pc"] in sums:
             return "the kernel launches kernels"
-    managed = {each.name for each in launch.arrays if each.memory == MANAGED}
-    used = managed & {*counts["array"].cast(pl.String).unique().to_list()} if managed else ()
-    if used:
-        return f"pages of managed memory ({', '.join(sorted(used))}) move to the device"
+    if used := _used(counts, launch, MANAGED):
+        return f"pages of managed memory ({used}) move to the device"
     return ""
+
+
+def moved_pages(counts: pl.DataFrame, launch: Launch) -> str:
+    """Return what an estimate assumes about managed memory; empty if the launch uses none."""
+    if used := _used(counts, launch, MOVED):
+        return (
+            f"the estimate takes managed memory ({used}) to be on the device, as an earlier launch"
+            " left it: pages that the host has used since move again"
+        )
+    return ""
+
+
+def _used(counts: pl.DataFrame, launch: Launch, memory: str) -> str:
+    """Return the names of the arrays in a kind of memory that a launch accesses."""
+    names = {each.name for each in launch.arrays if each.memory == memory}
+    used = names & {*counts["array"].cast(pl.String).unique().to_list()} if names else set[str]()
+    return ", ".join(sorted(used))

@@ -22,6 +22,8 @@ _DEVICE_TO_DEVICE = 3
 MANAGED, PINNED = 2, 3
 PLACES = {MANAGED: "managed", PINNED: "pinned"}
 """Numbers of `enum place`, and what the trace says of memory that is not the device's."""
+MOVED = "moved"
+"""What the trace says of managed memory that a launch was given before."""
 _BLOCK, _REGION = 2 << 20, 32 << 20
 _MALLOC_HEAP = 2
 """cudaLimitMallocHeapSize."""
@@ -105,8 +107,8 @@ class Storage:
         """Note that a launch was given arrays: the pages of managed ones are on the device now."""
         for number, array in enumerate(self._recording.arrays):
             if array.memory == PLACES[MANAGED] and array.name in names:
-                self._recording.arrays[number] = replace(array, memory="")
-                del self._memory[self._arena.base + array.offset]
+                self._recording.arrays[number] = replace(array, memory=MOVED)
+                self._memory[self._arena.base + array.offset] = MOVED
 
     def _take(self, place: Allocation, is_named: bool) -> None:
         self._used += place.size

@@ -267,6 +267,7 @@ class Variable:
     is_extern: bool = False
     pointer_space: str | None = None
     line: int = field(default=0, compare=False)
+    is_managed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

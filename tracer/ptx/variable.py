@@ -193,6 +193,7 @@ class Declaration:
     vector: int = 1
     align: int = 0
     pointer_space: str | None = None
+    is_managed: bool = False
 
     @property
     def width(self) -> int:
@@ -269,7 +270,9 @@ def _read_attribute(cursor: Cursor, declared: Declaration) -> None:
     if directive == ".align":
         _read_alignment(cursor, declared)
     elif directive == ".attribute":
+        begin = cursor.index
         cursor.skip_pair("(", ")")
+        declared.is_managed |= ".managed" in cursor.texts[begin : cursor.index]
 
 
 def _read_alignment(cursor: Cursor, declared: Declaration) -> None:
@@ -324,4 +327,5 @@ def _make(
         declared.is_extern,
         declared.pointer_space,
         line,
+        declared.is_managed,
     )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -91,7 +92,10 @@ def describe_symbols(loaded: LoadedModule) -> tuple[Array, ...]:
     """Return the trace's arrays: variables, grid-sync workspace, heap and parameter bank."""
     variables = loaded.module.variables
     described = [
-        Array(name, place.space, place.offset, place.size, _itemsize(variables[place.name]))
+        replace(
+            Array(name, place.space, place.offset, place.size, _itemsize(variables[place.name])),
+            memory="managed" if variables[place.name].is_managed else "",
+        )
         for name, place in name_symbols(loaded).items()
     ]
     if workspace := loaded.workspace:

@@ -37,6 +37,7 @@ def test_space_type_alignment_and_size(
     found = variable(text)
     assert (found.space, found.element, found.align, found.size) == (space, element, align, size)
     assert not found.is_extern
+    assert found.is_managed == (".managed" in text)
 
 
 def test_open_shared_array_is_extern_of_size_0() -> None:
