@@ -16,7 +16,7 @@ iterations overlap, as the assembler schedules them in machine code.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache, partial
 from typing import TypeAlias
 
@@ -90,7 +90,9 @@ class Step:
     streams. After an instruction that `branches`, the next block starts one latency later. A load
     may not pass a store to its `space` (empty: any; `read-only`: none) unless their address is
     another offset of the same register. A fence that `is_local` orders a block's accesses alone.
-    An access to shared memory delays the warp's next one by `queue` cycles.
+    An access to shared memory delays the warp's next one by `queue` cycles. `latency` is a mean:
+    `misses` are the shares of its executions that wait longer than a hit, each with the cycles
+    that it waits longer and their stall reason, the longest last.
     """
 
     pc: int
@@ -105,6 +107,12 @@ class Step:
     space: str = ""
     is_local: bool = False
     queue: float = 0.0
+    misses: tuple[tuple[float, float, str], ...] = ()
+
+    @property
+    def hit_latency(self) -> float:
+        """Return the cycles of a load that the nearest cache serves."""
+        return self.latency - sum(share * longer for share, longer, _ in self.misses)
 
     def may_meet(self, store: "Step") -> bool:
         """Return whether a store may alias this load, as far as the assembler can tell."""
@@ -328,7 +336,7 @@ def _machine_latency(
         is_of_block = step is not None and step.is_local
         return measured.at("latency", "membar.cta" if is_of_block else "membar.gl"), "fence"
     if operation in MEMORY and step and step.stall in MEMORY_WAITS:
-        return step.latency, step.stall
+        return step.hit_latency, step.stall
     name, why = VARIABLE.get(operation, EXCHANGE)
     return measured.at(*name), why
 
@@ -346,6 +354,21 @@ BOARDS = 6
 """Scoreboards per warp."""
 SHARED = frozenset({0x184, 0x188})
 """LDS, STS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A load in flight: its pc, the cycle of its issue, and the warp's stalls for misses before it,
+    in all and for loads of this pc, with the sum of their chances.
+    """
+
+    pc: int
+    issued: float
+    missed: float
+    own: float
+    chances: float
+
+
 Latency = Callable[[int, int], tuple[float, str]]
 """Maps an operation and a pc that set a scoreboard to cycles and the reader's stall reason."""
 
@@ -355,7 +378,9 @@ class MachineWarp:
     """A running warp: executions of each machine block, and its entries from other blocks.
 
     `steps` are the PTX steps by pc; a taken branch costs `issue_cycles`. The state is the finish
-    time and the stall reason of each scoreboard.
+    time and the stall reason of each scoreboard, as if all loads hit, and the `loads` that may miss
+    on each. `missed` are the cycles that the warp waited for misses, `missed_by` those by pc,
+    `chances_by` the sums of their chances.
     """
 
     code: MachineCode
@@ -368,6 +393,10 @@ class MachineWarp:
     scoreboard: list[tuple[float, str]] = field(
         default_factory=lambda: [(0.0, "")] * BOARDS, init=False
     )
+    loads: list[list[Load]] = field(default_factory=lambda: [[] for _ in range(BOARDS)], init=False)
+    missed: float = field(default=0.0, init=False)
+    missed_by: dict[int, float] = field(default_factory=lambda: defaultdict(float), init=False)
+    chances_by: dict[int, float] = field(default_factory=lambda: defaultdict(float), init=False)
     copied: tuple[float, str] = field(default=(0.0, ""), init=False)
     shared_free: float = field(default=0.0, init=False)
     in_flight: InFlight = field(default_factory=lambda: InFlight(Asynchronous()), init=False)
@@ -443,6 +472,9 @@ class MachineWarp:
             # Results that are in flight move with the clock, so the remaining stalls stay the same.
             more = self.chain.stretch(before, factor)
             self.scoreboard = [(when + more, why) for when, why in self.scoreboard]
+            self.loads = [
+                [replace(load, issued=load.issued + more) for load in each] for each in self.loads
+            ]
             self.shared_free += more
             self.in_flight.shift(more)
 
@@ -455,10 +487,14 @@ class MachineWarp:
         for at in range(block.start, block.end):
             each = self.code.schedule[at]
             self.ran += 1
-            for board in range(BOARDS):
-                if each.waits >> board & 1:
-                    when, why = self.scoreboard[board]
-                    self._stall(when - self.chain.cycles, why, at)
+            boards = [board for board in range(BOARDS) if each.waits >> board & 1]
+            for board in boards:
+                when, why = self.scoreboard[board]
+                self._stall(when - self.chain.cycles, why, at)
+            if any(self.loads[board] for board in boards):
+                self._await_misses([load for board in boards for load in self.loads[board]], at)
+                for board in boards:
+                    self.loads[board].clear()
             queued = self._queue(at) if each.operation in SHARED else 0.0
             if each.sets != NO_SCOREBOARD or each.operation == COPY:
                 cycles, why = self.latency(each.operation, each.pc)
@@ -475,6 +511,10 @@ class MachineWarp:
                     self.copied = max(self.copied, finish)
                 else:
                     self.scoreboard[each.sets] = max(self.scoreboard[each.sets], finish)
+                    if (step := self.steps.get(each.pc)) and step.misses:
+                        own = self.missed_by[each.pc], self.chances_by[each.pc]
+                        load = Load(each.pc, self.chain.cycles, self.missed, *own)
+                        self.loads[each.sets].append(load)
             if each.operation == BARRIER and (step := self.steps.get(each.pc)) and step.is_barrier:
                 self._stall(step.latency, "barrier", at)
             if each.operation in ASYNCHRONOUS:
@@ -482,6 +522,32 @@ class MachineWarp:
             if each.operation != EXIT:
                 self.chain.cycles += 1
                 self._stall(each.stall - 1, "pipe", at)
+
+    def _await_misses(self, loads: Sequence[Load], at: int) -> None:
+        """Wait for the misses among loads whose hits have arrived: one is enough to wait for.
+
+        Copies of a load (unrolling) miss in turn, so that the chances of those in flight add up.
+        Loads of different pcs miss together, as rows of two arrays end together: they overlap.
+        """
+        by_pc = defaultdict[int, list[Load]](list)
+        for load in loads:
+            by_pc[load.pc].append(load)
+        for pc, copies in by_pc.items():
+            step, first = self.steps[pc], copies[0]
+            left = max(0.0, 1 - self.chances_by[pc] + first.chances)
+            elapsed = self.chain.cycles - self.missed - first.issued + first.missed
+            cycles, reason = 0.0, ""
+            for share, longer, why in reversed(step.misses):
+                chance = min(left, len(copies) * share)
+                left -= chance
+                self.chances_by[pc] += chance
+                cycles += chance * max(0.0, step.hit_latency + longer - elapsed)
+                reason = reason or why
+            overlap = self.missed - first.missed - (self.missed_by[pc] - first.own)
+            if cycles > overlap:
+                self._stall(cycles - overlap, reason, at)
+                self.missed += cycles - overlap
+                self.missed_by[pc] += cycles - overlap
 
     def _queue(self, at: int) -> float:
         """Return how long an access to shared memory waits for the warp's last one."""

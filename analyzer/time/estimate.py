@@ -59,6 +59,9 @@ from .units import (
     unit_times,
 )
 
+Misses = tuple[tuple[float, float, str], ...]
+"""Shares of a load's executions, the cycles that each waits longer than a hit, and stall reasons.
+"""
 PRINTS = "vprintf"
 """Function that a printing kernel calls."""
 EARLY = 1.5
@@ -471,10 +474,11 @@ def _step(
     if row["barrier"] is not None and row["operation"] != "arrive":
         return Step(pc, operands, measured.barrier(launch.warps), 1, "barrier", is_barrier=True)
     if access in ("load", "atomic") and (operands.writes or launch.code):
-        latency, stall = _memory(pc, row, served, measured, mhz)
+        latency, stall, misses = _memory(pc, row, served, measured, mhz)
         loads, space = stall in ("l1", "l2", "dram", "shared"), _aliases(row)
         queue = _conflict_cycles(served.counts.get(pc, {}), "shared_load")
-        return Step(pc, operands, latency, 1, stall, loads, space=space, queue=queue)
+        at = Step(pc, operands, latency, 1, stall, loads, space=space, queue=queue)
+        return replace(at, misses=misses)
     if access:
         queue = _conflict_cycles(served.counts.get(pc, {}), "shared_store")
         return Step(pc, operands, 0, 1, "", stores=True, space=_aliases(row), queue=queue)
@@ -493,28 +497,31 @@ def _aliases(row: Mapping[str, object]) -> str:
 
 def _memory(
     pc: int, row: Mapping[str, object], served: LoadService, measured: Measured, mhz: float
-) -> tuple[float, str]:
-    """Return the cycles of a load or an atomic with a result, and its reader's stall reason."""
+) -> tuple[float, str, Misses]:
+    """Return the mean cycles of a load or an atomic with a result, its reader's stall reason, and
+    the misses among its executions.
+    """
     counted = served.counts.get(pc, {})
     if counted.get("shared_load_requests") or counted.get("shared_atomic_requests"):
         passes = _conflict_cycles(counted, "shared_load")
-        return measured.at("chase", "chase_shared") + passes, "shared"
+        return measured.at("chase", "chase_shared") + passes, "shared", ()
     if counted.get("const_load_requests"):
         replays = _beyond_one(counted, "const_load_passes", "const_load_requests")
-        return measured.at("chase", "chase_const") + replays * measured.replay_cycles, "const"
+        return measured.at("chase", "chase_const") + replays * measured.replay_cycles, "const", ()
     if counted.get("global_atomic_requests"):
-        return measured.l2_cycles(mhz), "atomic"
+        return measured.l2_cycles(mhz), "atomic", ()
     if pc in served.host:
-        return measured.host_ns("latency") * mhz / 1000, "dram"
+        return measured.host_ns("latency") * mhz / 1000, "dram", ()
     space = _space(counted) or "global_load"
     far, farther = served.shares.get(pc, (1.0, 0.0))
     near, second, memory = measured.l1_cycles, measured.l2_cycles(mhz), measured.dram_cycles(mhz)
-    latency = near + far * (second - near) + farther * (memory - second)
+    misses = ((max(0.0, far - farther), second - near, "l2"), (farther, memory - near, "dram"))
+    latency = near + sum(share * longer for share, longer, _ in misses)
     if space == "texture_load":
         latency += measured.texture_cycles - near
     passes = served.passes.get(pc, 1.0) - 1
     stall = "dram" if farther > 0.3 else "l2" if far > 0.3 else "l1"
-    return latency + passes, stall
+    return latency + passes, stall, tuple(each for each in misses if each[0] > 0)
 
 
 def _conflict_cycles(row: Mapping[str, int], access: str) -> float:

@@ -1,6 +1,7 @@
 """A warp's time in machine code: blocks, loops and scoreboards by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -188,6 +189,47 @@ def test_a_warp_waits_two_cycles_for_each_pass_of_its_access_before() -> None:
 
     assert took(0) == 2 + LATENCY + 4
     assert took(2 * 31) == 2 * 31 + LATENCY + 4
+
+
+MISS = 500.0
+"""Cycles that a miss takes longer than a hit."""
+
+
+def missing(code: MachineCode, shares: dict[int, float]) -> float:
+    """Return the cycles of code whose loads, by pc, miss in these shares of their executions."""
+    times, entries = count_runs(code, [(0, 1)], {pc: 0 for pc in range(4)})
+    steps = {
+        pc: Step(pc, Operands((), ()), LATENCY + share * MISS, 1, "dram", True)
+        for pc, share in shares.items()
+    }
+    steps = {pc: replace(step, misses=((shares[pc], MISS, "dram"),)) for pc, step in steps.items()}
+
+    def latency(operation: int, pc: int) -> tuple[float, str]:
+        return (steps[pc].hit_latency, "dram") if operation == LOAD else (0.0, "")
+
+    return MachineWarp(code, times, entries, steps, latency, TAKEN).run().cycles
+
+
+@pytest.mark.parametrize("share", [0.0, 0.125, 0.25, 0.5, 1.0])
+def test_copies_of_a_load_wait_where_one_of_them_misses(share: float) -> None:
+    """Four copies in flight, two on each scoreboard: any that misses is waited for, once."""
+    loads = [one(0, LOAD, 2, sets=number // 2) for number in range(4)]
+    code = made([*loads, one(1, ADD, 4, waits=0b01), one(2, ADD, 4, waits=0b10), one(3, EXIT, 5)])
+    hits, waits = missing(code, {0: 0.0}), min(1.0, 4 * share) * MISS
+    # the last two begin and are waited for some cycles later than the first two
+    assert missing(code, {0: share}) == pytest.approx(hits + waits, abs=8)
+
+
+def test_loads_of_two_arrays_miss_together() -> None:
+    code = made([
+        one(0, LOAD, 2, sets=0),
+        one(1, LOAD, 2, sets=1),
+        one(2, ADD, 4, waits=0b11),
+        one(3, EXIT, 5),
+    ])  # fmt: skip
+    hits, both = missing(code, {0: 0.0, 1: 0.0}), missing(code, {0: 0.25, 1: 0.25})
+    assert both == pytest.approx(hits + 0.25 * MISS, abs=4)
+    assert missing(code, {0: 0.25, 1: 0.5}) == pytest.approx(hits + 0.5 * MISS, abs=4)
 
 
 def test_two_instructions_of_ptx_that_became_one_are_issued_once() -> None:
