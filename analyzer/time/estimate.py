@@ -69,7 +69,8 @@ EARLY = 1.5
 CONFLICT = 2.0
 """Cycles that each further pass over the banks delays a warp. Passes of several warps overlap, one
 a cycle: on an H100 a warp alone took 161 cycles for a load and a store of 32 passes each, and eight
-warps 33 for each access (tests/validate/time/h100_kinds.csv, bank_rows).
+warps 33 for each access (tests/validate/time/h100_kinds.csv, bank_rows). A load of L1 waits as
+long: one of 16 passes 33 cycles longer than one of a single pass, one of 32 passes 69.
 """
 MEET = 3
 """Exponent p of the p-norm that combines times."""
@@ -87,11 +88,12 @@ STALL_OF = {
     "tensor": "tensor products",
     "fence": "memory fences",
 }
+LANES_RUN = "thread_instructions"
 NEEDED = (
     *("_requests", "_passes", "_bytes_distinct", "_load_transactions", "_store_transactions"),
     *("_bytes_asked", "_load_sectors"),
     *("_l1_reads", "_l1_read_hits", "_l1_writes", "_l2_reads", "_l2_read_hits", "_l2_writes"),
-    *("_dram_bytes_read", "_dram_bytes_written"),
+    *("_dram_bytes_read", "_dram_bytes_written", LANES_RUN),
 )
 """Suffixes of the raw counts that latencies and L1 times need."""
 READ = (
@@ -288,7 +290,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
         start += measured.dram_cycles(request.mhz) * ns
     if prints := _prints(request.instructions):
         calls = [sum(prints.get(block, 0) * n for block, n in each) for each, _ in ran.histories]
-        start += measured.print_ns * max(1, *calls)
+        start += measured.print_ns(max(1, *calls), *_printed(request))
     sms = request.device.chip.sms
     took, (own, at) = met + start, _stall_shares(chains, whole * cycles)
     stalls = _with_queue(own, parts, met, sums)
@@ -355,6 +357,16 @@ def _prints(instructions: pa.Table) -> Mapping[int, int]:
     """Return the calls that print of each basic block; a warp waits for each."""
     rows = rows_of(instructions, "block", "text")
     return Counter(row["block"] for row in rows if PRINTS in row["text"])
+
+
+def _printed(request: EstimateInput) -> tuple[float, float]:
+    """Return the calls that print of all warps, and those of all lanes."""
+    rows = rows_of(request.instructions, "pc", "text")
+    counted = [request.sums.get(row["pc"], {}) for row in rows if PRINTS in row["text"]]
+    warps, lanes = (
+        sum(row.get(name) or 0 for row in counted) for name in ("instructions", LANES_RUN)
+    )
+    return warps, lanes
 
 
 def _spilled(request: EstimateInput, issued: Mapping[int, float]) -> float:
@@ -519,7 +531,7 @@ def _memory(
     latency = near + sum(share * longer for share, longer, _ in misses)
     if space == "texture_load":
         latency += measured.texture_cycles - near
-    passes = served.passes.get(pc, 1.0) - 1
+    passes = CONFLICT * (served.passes.get(pc, 1.0) - 1)
     stall = "dram" if farther > 0.3 else "l2" if far > 0.3 else "l1"
     return latency + passes, stall, tuple(each for each in misses if each[0] > 0)
 

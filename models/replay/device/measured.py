@@ -107,10 +107,21 @@ class Measured:
         """Return the L2 lookup time of an empty kernel; None where it was not measured."""
         return self.values.get(("profiler", "empty_l2_base", 32))
 
+    def print_ns(self, calls: float, warps: float, lanes: float) -> float:
+        """Return the additional time of a launch that prints, over PCIe.
+
+        A warp's `calls` follow one another. Those of all `warps` share a queue, in which each takes
+        its turn, and each of its `lanes` another.
+        """
+        first = self.at("profiler", "prints_base") - self.at("profiler", "empty_base", 32)
+        own = first + max(0.0, calls - 1) * self.at("print", "again")
+        turns = warps * self.at("print", "warp") + lanes * self.at("print", "lane")
+        return max(own, turns)
+
     @property
-    def print_ns(self) -> float:
-        """The additional time of a launch that prints: the host reads its output."""
-        return self.at("profiler", "prints_base") - self.at("profiler", "empty_base", 32)
+    def port_cycles(self) -> tuple[float, float]:
+        """The cycles of an SM's port to L2 for a line of a request, and for a stored sector."""
+        return self.at("port", "line"), self.at("port", "sector")
 
     def block_ns(self, mhz: float) -> float:
         """Return the time that one more block adds to an empty kernel."""
