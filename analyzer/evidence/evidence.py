@@ -383,7 +383,7 @@ def estimate_with(
                 moved = sum(evidence.total(name) for name in PART_COUNTERS[DRAM])
                 less = min(less, max(0.0, 1 - _least_dram(evidence) / moved))
         after.append(Part(each.what, each.ns * (1 - less)))
-    return now.ns - combine(now.parts) + combine(after)
+    return now.ns - combine(now.parts, now.batches) + combine(after, now.batches)
 
 
 SLOT_PARTS = ("issue slots", "ADU pipe")

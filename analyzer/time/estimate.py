@@ -24,6 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
+from math import inf, log
 
 import polars as pl
 import pyarrow as pa
@@ -53,6 +54,7 @@ from .units import (
     Part,
     Work,
     busy_ns,
+    is_own,
     is_scattered,
     sm_share,
     spilled_sectors,
@@ -136,7 +138,7 @@ class Estimate:
     unit. `stalls` are the shares of a warp's time by stall reason: what it waits for alone, and the
     queue for the longest unit. `at` are the shares of its own time by pc.
     `busy` is the utilization of SM, L1, L2 and DRAM over the launch's time, as in the profiler's
-    throughputs.
+    throughputs. `batches` of warps are on an SM at a time (`combine`).
     """
 
     ns: float
@@ -145,6 +147,7 @@ class Estimate:
     stalls: Mapping[str, float] = field(default_factory=dict)
     at: Mapping[tuple[int, str], float] = field(default_factory=dict)
     busy: Mapping[str, float] = field(default_factory=dict)
+    batches: float = inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,7 +287,8 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
         work = replace(work, held_ns=(held + measured.l2_cycles(request.mhz)) * ns)
     parts = [latency, *unit_times(work, measured), *host_times(request.host, measured)]
     parts = sorted((part for part in parts if part.ns > 0), key=lambda part: -part.ns)
-    met = combine(parts)
+    batches = _batches(request)
+    met = combine(parts, batches)
     start = measured.launch_ns(request.mhz)
     if any(_space(row) for row in sums.values()):
         start += measured.dram_cycles(request.mhz) * ns
@@ -297,7 +301,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     # no unit is busy for longer than the launch takes: where its peak rate says so, it is full
     full = busy_ns(work, parts, measured, sms).items()
     busy = {name: min(each / took, 1.0) for name, each in full}
-    return Estimate(took, request.mhz, tuple(parts), stalls, at, busy)
+    return Estimate(took, request.mhz, tuple(parts), stalls, at, busy, batches)
 
 
 def _arrivals_ns(
@@ -343,13 +347,46 @@ def _with_queue(
     return dict(sorted(shares.items(), key=lambda item: -item[1]))
 
 
-def combine(parts: Sequence[Part]) -> float:
+def combine(parts: Sequence[Part], batches: float = inf) -> float:
     """Return the time of parts that overlap, in nanoseconds.
+
+    The latency, the units of SMs and those beyond follow one another in a block whose warps keep
+    step; they overlap as far as an SM has other `batches` of warps. Two stations that take equally
+    long serve n customers in (n + 1) / n of the time of one of them (a closed queueing network).
 
     >>> round(combine([Part("L2", 1000.0), Part("DRAM", 1000.0)]))
     1260
+    >>> [round(combine([Part("L1", 1000.0), Part("DRAM", 1000.0)], n)) for n in (1, 2, 3)]
+    [2000, 1500, 1333]
     """
-    return float(sum(part.ns**MEET for part in parts) ** (1 / MEET))
+    groups = defaultdict[int, list[float]](list)
+    for part in parts:
+        groups[0 if part.what == LATENCY else 1 if is_own(part) else 2].append(part.ns)
+    meet = min(MEET, log(2) / log(1 + 1 / batches)) if batches < inf else MEET
+    return _norm([_norm(each, MEET) for each in groups.values()], meet)
+
+
+def _norm(values: Sequence[float], power: float) -> float:
+    return float(sum(value**power for value in values) ** (1 / power))
+
+
+def _batches(request: EstimateInput) -> float:
+    """Return how many batches of warps an SM has at a time: blocks, times the loads of a warp from
+    one barrier to the next. Without barriers a block ends with all its warps, and another begins.
+
+    The latency has the time of one warp at the units, so that a block of one is no batch; nor is
+    one that only stores, for which no warp waits.
+    """
+    blocks, each = request.launch.blocks, request.launch.warps
+    loads, phases = 0, blocks * each
+    for row in rows_of(request.instructions, "pc", "access", "barrier", "operation"):
+        many = (request.sums.get(row["pc"]) or {}).get("instructions") or 0
+        loads += many * (row["access"] == "load")
+        phases += many * (row["barrier"] is not None and row["operation"] != "arrive")
+    if each == 1 or not loads:
+        return inf
+    at_once = max(1, min(request.resident, -(-blocks // request.device.chip.sms)))
+    return at_once * max(1.0, loads / phases) * each / (each - 1)
 
 
 @cached_by_identity

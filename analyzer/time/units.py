@@ -451,7 +451,7 @@ def _by_lines(together: float, alone: float, apart: float | None) -> float:
 
 def _dram_ns(work: Work, measured: Measured) -> float:
     """Return the DRAM time: lines, sectors in any order, and partial stores with their fills."""
-    lines = gathered = scattered = 0
+    lines = gathered = scattered = written = 0
     names = _names(work, ("_dram_bytes_read", "_bytes_written"))
     for pc, counted in work.sums.items():
         mixed = pc in work.touches.any_order
@@ -463,8 +463,11 @@ def _dram_ns(work: Work, measured: Measured) -> float:
             elif mixed and (_stores_parts(counted, space) or _is_spread(counted, space)):
                 scattered += moved
             else:
-                lines += _of(counted, name)
-    ns = lines / measured.dram_gb_per_s()
+                lines += moved
+                written += moved * name.endswith("written")
+    # lines that are read and written in turn take longer than those of one direction
+    both = 2 * min(written, lines - written)
+    ns = (lines - both) / measured.dram_gb_per_s() + both / measured.copy_gb_per_s()
     ns += gathered / HANDED_OUT * measured.far_sector_ns("gather")
     return ns + scattered / HANDED_OUT * measured.far_sector_ns("scatter")
 

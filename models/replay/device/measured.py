@@ -173,6 +173,10 @@ class Measured:
         """The peak bandwidth of memory."""
         return self.gb_per_s("read_dram_4", 65536)
 
+    def copy_gb_per_s(self) -> float:
+        """Return the same where as many bytes are written as read."""
+        return self.gb_per_s("copy_dram")
+
     @property
     def branch_cycles(self) -> float:
         """The latency of a predicated branch: a loop that only counts, without its counting."""
@@ -462,6 +466,7 @@ def adapt(
     before = values["bytes", "read_l2_4", 131072], values["bytes", "read_dram_4", 65536]
     after = l2, dram * 1000 / mhz
     values["bytes", "read_l2_4", 131072], values["bytes", "read_dram_4", 65536] = after
+    values["bytes", "copy_dram", 0] = after[1]  # how much slower is not published
     for place, level in ((1 << 18, 0), (1 << 23, 1)):
         for name in ("gather", "scatter", "scatter_turn"):
             values["sectors", name, place] *= after[level] / before[level]
