@@ -519,7 +519,8 @@ def busy_ns(work: Work, parts: Sequence[Part], measured: Measured, sms: int) -> 
     of_slice = measured.atomic_sector_ns / measured.turn_ns
     mean = {"SM": of_one, "L1": of_one, "L2": 1.0, "slice": of_slice}
     for part in parts:
-        if unit := UNIT.get(part.what, "SM"):
+        unit = UNIT.get(part.what, "SM")
+        if unit and part.what != REQUESTS_TO_L2:  # the profiler counts these in its own way, below
             name = "L2" if unit == "slice" else unit
             unit_ns[name] = max(unit_ns[name], part.ns * mean[unit])
     cycle = 1000 / work.mhz
