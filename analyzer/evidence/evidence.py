@@ -37,7 +37,7 @@ from ..counting.footprint import COLUMN
 from ..launch_profile import LaunchProfile
 from ..profile import count_supposed
 from ..time.estimate import Estimate, combine
-from ..time.units import Part
+from ..time.units import REQUESTS_TO_L2, Part
 from ..why.picture import draw_groups
 from ..why.search import Access
 from ..why.sentence import describe_access, give_reason
@@ -283,6 +283,7 @@ WHY = "cutrace why TRACE"
 PART_COUNTERS: Mapping[str, Sequence[str]] = {
     "DRAM": ("dram_bytes_read", "dram_bytes_written"),
     "L2": ("l2_reads", "l2_writes"),
+    REQUESTS_TO_L2: ("l2_reads", "l2_writes"),
     "issue slots": ("instructions",),
     "ADU pipe": ("instructions",),
 }

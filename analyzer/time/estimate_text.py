@@ -12,8 +12,8 @@ from ..counting.bounds import time_text
 from .estimate import STALLS, Estimate
 from .units import PROFILED
 
-ERROR = "9 of 10 launches within 25 %"
-"""Accuracy that docs/time.md found on launches that were not used to choose a parameter, on 9.0."""
+ERROR = "4 of 5 launches within 25 %"
+"""Accuracy that docs/time.md found on programs of strangers, on 9.0."""
 LEAST = 0.05
 """Smallest share of the time that is mentioned."""
 Range = tuple[float, float]
@@ -24,7 +24,7 @@ def error_text(within: Range) -> str:
     """Return how exact estimates of a device are, from the ends of measured over estimated times.
 
     >>> error_text(WITHIN), error_text((0.6, 1.7))
-    ('9 of 10 launches within 25 %', '4 of 5 launches take 0.6 to 1.7 times as long')
+    ('4 of 5 launches within 25 %', '4 of 5 launches take 0.6 to 1.7 times as long')
     """
     if within == WITHIN:
         return ERROR
@@ -91,7 +91,7 @@ def estimate_text(estimate: Estimate, within: Range = WITHIN) -> str:
 
     >>> from cutrace.analyzer.time.estimate import Part
     >>> estimate_text(Estimate(14000.0, 1500.0, (Part("DRAM", 9900.0),), {}))
-    'about 14 us at 1,500 MHz (9 of 10 launches within 25 %): DRAM 9.9 us'
+    'about 14 us at 1,500 MHz (4 of 5 launches within 25 %): DRAM 9.9 us'
     """
     parts = [part for part in estimate.parts if part.ns >= LEAST * estimate.ns][:2]
     detail = ", ".join(f"{part.what} {time_text(part.ns)}" for part in parts) or "launching"
