@@ -58,6 +58,7 @@ from .counting.instruction_mix import (
 )
 from .counting.interval import sum_intervals
 from .counting.left_out import find_left_out
+from .counting.pipes import with_pipes
 from .counting.vocabulary import with_counters
 from .launch_profile import LaunchProfile, count_totals
 from .machine.machine_code import SINCE, machine_shares
@@ -127,13 +128,17 @@ def _profile_alike(
     )
     table.drop_in_place("lanes")
     table = with_apart(with_levels(table), instructions, device.capability)
+    table = with_pipes(table, instructions, device.capability)
     sums, by_pc = sums_of_each(table, len(counted)), sum_by_pc(table)
     around = Added(pl.col(name) for name in places.columns if name != "pc")
     table = widen(table, places, around)
     mixed = _together([one.counts.mixed for one in counted])
     if mixed.height:
         mixed = with_levels(with_zeros(mixed, (*FLOP_COLUMNS, *MIX_COLUMNS)))
-        mixed = widen(with_apart(mixed, instructions, device.capability), places, around)
+        mixed = with_pipes(
+            with_apart(mixed, instructions, device.capability), instructions, device.capability
+        )
+        mixed = widen(mixed, places, around)
     else:
         mixed = table.clear()
     all_counts, all_mixed = _split(table, len(counted)), _split(mixed, len(counted))

@@ -7,6 +7,8 @@ from cases.cases_place import PLACE
 from cases.cases_plain import PLAIN
 from cases.counter_cases import CASES as SPECIAL
 
+from cutrace.analyzer.counting.vocabulary import vocabularies
+
 CASES = (*SPECIAL, *PLAIN, *PLACE, *NVPROF, *NCU, *APART)
 ESTIMATED = {
     *("estimated_time", "gpu__time_duration.sum"),
@@ -16,3 +18,5 @@ ESTIMATED = {
     ),
 }
 """Counters without a closed form: tests/unit/analyzer/test_analyzer_time.py works some out."""
+PIPES = {c.name for v in vocabularies() for c in v.counters if "SUM(pipe_" in c.formula}
+"""Counters of machine code alone: tests/validate/test_machine_code_counts.py has a chip's."""
