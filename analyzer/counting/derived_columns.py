@@ -133,10 +133,12 @@ _COPIED = tuple(
     f"{access}_{what}" for access in ("global_load", "shared_store") for what in _REQUEST_COLUMNS
 )
 _STORED = ("shared_store_passes", "shared_store_conflicts")
+_COPY = (8, 0), (*_COPIED, "global_load_transactions", *_STORED)
+_LOAD = (7, 5), tuple(f"shared_load_{what}" for what in _REQUEST_COLUMNS)
+_STORE = (9, 0), tuple(f"shared_store_{what}" for what in _REQUEST_COLUMNS)
 APART: Mapping[str, tuple[tuple[int, int], tuple[str, ...]]] = {
-    "cp": ((8, 0), (*_COPIED, "global_load_transactions", *_STORED)),
-    "ldmatrix": ((7, 5), tuple(f"shared_load_{what}" for what in _REQUEST_COLUMNS)),
-    "stmatrix": ((9, 0), tuple(f"shared_store_{what}" for what in _REQUEST_COLUMNS)),
+    **{"cp": _COPY, "ldmatrix": _LOAD, "stmatrix": _STORE},
+    **{"LDGSTS": _COPY, "LDSM": _LOAD, "STSM": _STORE},
 }
 """Opcode to the first capability that has the instruction, and to the raw counters whose part by
 this opcode is kept separately. Older devices run loads and stores instead.

@@ -59,13 +59,17 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
 def _mix(lane_columns: tuple[str, ...]) -> Added:
     """Return the expressions of MIX_COLUMNS for counts that have these of LANES."""
     accessed = pl.sum_horizontal(lane_columns) if lane_columns else pl.lit(0, pl.Int64)
+    source = tuple(name for name in lane_columns if name.startswith("global_load"))
+    copied = pl.sum_horizontal(source) if source else pl.lit(0, pl.Int64)
     role = pl.col("role")
     executed = pl.when(role != "free").then(pl.col("thread_instructions")).otherwise(0)
     on = (
         pl.when(role == "memory")
         .then(accessed)
+        .when(role == "copy")
+        .then(copied)
         .when(role == "branch")
-        .then(pl.col("lanes_taken"))
+        .then(pl.max_horizontal("lanes_taken", "lanes"))
         .otherwise(pl.when(role == "free").then(0).otherwise(pl.col("lanes")))
     )
     added = {
@@ -100,10 +104,10 @@ def _mix(lane_columns: tuple[str, ...]) -> Added:
 def _kinds(instructions: pa.Table) -> pl.DataFrame:
     """Return per pc its role, kind, operation, number of values, bytes, and whether it compares.
 
-    A role is `free`, `memory` or `branch` (either with a predicate), or `plain`. Memory and free
-    instructions have an empty kind.
+    A role is `free`, `memory`, `copy` or `branch` (each with a predicate), or `plain`. Memory and
+    free instructions have an empty kind.
     """
-    names = ["pc", "predicate", "class", "operation", "values", "bytes"]
+    names = ["pc", "predicate", "class", "operation", "access", "values", "bytes"]
     kind, operation, predicated = pl.col("class"), pl.col("operation"), pl.col("predicate") != ""
     computes = kind.is_in(["half", "single", "double"]) & (operation != "")
     return pl.DataFrame(instructions.select(names)).select(
@@ -112,6 +116,8 @@ def _kinds(instructions: pa.Table) -> pl.DataFrame:
         .then(pl.lit("free"))
         .when(predicated & (operation == "branch"))
         .then(pl.lit("branch"))
+        .when(predicated & (pl.col("access") == "copy"))
+        .then(pl.lit("copy"))
         .when(predicated & (kind == "memory"))
         .then(pl.lit("memory"))
         .otherwise(pl.lit("plain")),

@@ -34,6 +34,7 @@ _MOST_THREADS, _THREADS = 0x05, 0x10  # EIATTR_MAX_THREADS, EIATTR_REQNTID
 _BANK = 0x0A  # EIATTR_PARAM_CBANK
 _PARAMETER, _LARGE_PARAMETER = 0x17, 0x45  # EIATTR_KPARAM_INFO, EIATTR_KPARAM_INFO_V2
 _FRAME, _STACK, _REGISTERS = 0x11, 0x12, 0x2F  # EIATTR_FRAME_SIZE, MIN_STACK_SIZE, REGCOUNT
+_EXTERNS = 0x0F  # EIATTR_EXTERNS
 _BRANCHES = 0x34  # EIATTR_INDIRECT_BRANCH_TARGETS
 _CLUSTER, _IN_CLUSTERS = 0x3D, 0x3E  # EIATTR_CTA_PER_CLUSTER, EIATTR_EXPLICIT_CLUSTER
 _BARRIERS = 0x4C  # EIATTR_NUM_BARRIERS
@@ -126,6 +127,7 @@ class KernelResources:
     thread's frame and of constants, barriers, and its bounds.
 
     `parameters` are the offset and size of each. `bounds` are directives of PTX with their numbers.
+    `calls_driver` says whether it calls functions that the driver brings.
     """
 
     registers: int
@@ -135,6 +137,7 @@ class KernelResources:
     barriers: int
     parameters: tuple[tuple[int, int], ...]
     bounds: Mapping[str, tuple[int, ...]]
+    calls_driver: bool = False
 
 
 class Cubin:
@@ -237,6 +240,7 @@ class Cubin:
             barriers=next((v[0] for v in info.get(_BARRIERS, ())), -1),
             parameters=tuple(sorted(_parameters(info))),
             bounds=bounds,
+            calls_driver=_EXTERNS in info,
         )
 
     def _text_of(self, kernel: str) -> Section:

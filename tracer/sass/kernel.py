@@ -189,7 +189,7 @@ def _table(machine: MachineKernel) -> pa.Table:
             "block": block_of[last[row]],
             "opcode": facts.opcode,
             "mnemonic": each.opcode,
-            "predicate": each.guard,
+            "predicate": "" if each.guard in ("PT", "UPT") else each.guard,
             "text": calls.get(row, lifted["text"]),
             "class": facts.kind if facts.kind != "memory" or row in touching else "other",
             "operation": facts.operation or (lifted["operation"] if facts.access else ""),
@@ -206,5 +206,8 @@ def _table(machine: MachineKernel) -> pa.Table:
         if each.address % BYTES:  # no instruction of the code
             entry["class"] = "free"
         rows.append(entry)
+    numbers = {block: n for n, block in enumerate(dict.fromkeys(row["block"] for row in rows))}
+    for entry in rows:  # blocks inside of an instruction have no number
+        entry["block"] = numbers[entry["block"]]
     columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
     return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)

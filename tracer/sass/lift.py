@@ -134,7 +134,8 @@ _ACCESSES = (
     "CALL",
     "WARPSYNC",
 )
-_UNCOUNTED = ("mov", "nanosleep", "vote", "shfl", "match", "redux", "ld", "isspacep", "bar")
+_UNCOUNTED = ("mov", "nanosleep", "vote", "shfl", "match", "redux", "ld", "isspacep", "bar",
+              "mbarrier", "cp")  # fmt: skip
 
 ZERO = Operand("R", "RZ", number=-1)
 
@@ -161,7 +162,7 @@ class Lifter:
         self.lines: list[tuple[str, Instruction | None]] = []
         self._temporaries = {"r": 0, "d": 0, "p": 0, "h": 0, "q": 0}
         self._registers: set[str] = set()
-        self._guard = ""
+        self._guard = self._own_guard = ""
         self._parameters = list(_placed(parameters, code.places))
         self.displacement = -_RESERVED if code.capability >= _SINCE_RESERVED else 0
         self.is_clustered = any(
@@ -210,6 +211,7 @@ class Lifter:
                 self.lines.append((f"mov.pred {copy}, {name};", instruction))
                 name = copy
             self._guard = f"@{'!' * guard.startswith('!')}{name} "
+        self._own_guard = self._guard
 
     @property
     def guard(self) -> str:
@@ -576,7 +578,6 @@ class Lifter:
     def lift(self, handlers: Mapping[str, Callable[["Lifter"], None]]) -> Lifted:
         """Lift all instructions that the kernel can reach."""
         flow = Flow(self.code, self)
-        before: Instruction | None = None
         for instruction in flow.reached:
             self.begin(instruction)
             if instruction.address in flow.labels:
@@ -589,10 +590,6 @@ class Lifter:
             if instruction.guard in ("!PT", "!UPT"):  # it takes a turn, and does nothing
                 self.emit("nanosleep.u32", "0")
                 continue
-            is_pair = before is not None and before.opcode == "WARPSYNC.ALL"
-            before = instruction
-            if self.opcode == "NOP" and is_pair:
-                continue  # a chip does not count the NOP behind it
             if not flow.add(instruction):
                 handler = handlers.get(self.opcode) or (
                     handlers.get(self.opcode[1:]) if self.opcode[0] == "U" else None
@@ -615,14 +612,16 @@ class Lifter:
     def count_guard(self) -> None:
         """Make the lanes of a predicated instruction counted: the engine counts them where it
         computes, and not where it moves."""
-        if self._guard and not self.opcode.startswith(_ACCESSES):
+        if self._own_guard and not self.opcode.startswith(_ACCESSES):
             last = self.lines[-1][0].partition(" ") if self.lines else ("", "", "")
-            if (
-                self.opcode == "EXIT"
-                or last[0] != self._guard.strip()
-                or last[2].startswith(_UNCOUNTED)
-            ):
-                self.emit("add.u32", self.new(), "0", "0", guarded=True)
+            if last[0] != self._own_guard.strip() or last[2].startswith(_UNCOUNTED):
+                self._guard = self._own_guard  # a handler may have chosen one of the lanes
+                self.count_lanes()
+
+    def count_lanes(self) -> None:
+        """Count the lanes that the guard lets pass, if there is one."""
+        if self._guard:
+            self.emit("add.u32", self.new(), "0", "0", guarded=True)
 
     def _finished(self, flow: "Flow") -> Lifted:
         declared = [f".reg .{'pred' if 'P' in n else 'b32'} {n};" for n in sorted(self._registers)]
@@ -840,6 +839,7 @@ class Flow:
             mask = lifter.operands[0]
             word = lifter.word(mask) if len(instruction.operands) == 2 else "-1"
             lifter.emit("bar.warp.sync", word, guarded=True)
+            lifter.count_lanes()
             if form == "DIV":
                 return
             lifter.emit("bra.uni", label_of(self.targets(instruction)[0]))
@@ -860,11 +860,10 @@ class Flow:
         lifter = self._lifter
         if form or len(lifter.operands) > 1:
             raise lifter.refuse("cutrace does not know this exit")
-        lifter.count_guard()
         if lifter.operands:
-            lifter.lines.append((f"@{lifter.both(lifter.operands[0])} exit;", lifter.now))
-        else:
-            lifter.emit("exit")
+            lifter.set_guard(lifter.both(lifter.operands[0]))
+        lifter.count_lanes()
+        lifter.emit("exit")
 
     def _switch(self, instruction: Instruction) -> None:
         """Lift a return or an indirect branch: a switch over its targets."""

@@ -129,12 +129,15 @@ def _joined(
         return block
     if addresses[block.last - 1] in returns:
         return replace(block, join=NO_BLOCK, outer_joins=(), leaving=NO_BLOCK)
+    (span,) = kernel.functions
     if not barriers:
+        meets = kernel.blocks[block.join].first if 0 <= block.join < len(kernel.blocks) else -1
+        if meets >= 0 and kernel.instructions[meets].opcode == "exit":  # each leaves by itself
+            return replace(block, join=span.exit, outer_joins=(), leaving=NO_BLOCK)
         return block
     places = [block_at.get(place, NO_BLOCK) for _, place in barriers]
     if NO_BLOCK in places:
         return block
-    (span,) = kernel.functions
     for successor in block.successors:
         if kernel.instructions[kernel.blocks[successor].first].opcode == "trap":
             continue

@@ -18,7 +18,7 @@ class MachineRows:
         last = {
             row: pc
             for pc, row in enumerate(kernel.rows)
-            if kernel.instructions[pc].opcode not in LEAVES
+            if kernel.instructions[pc].opcode not in (*LEAVES, "bra")
         }
         self._is_last = np.zeros(len(self._rows), np.bool_)
         self._is_last[list(last.values())] = True

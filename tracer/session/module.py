@@ -110,7 +110,7 @@ class Module:
         elif arch == PTX:
             answer = ask_resources(self._compiled.ptx, kernel_facts.kernel, assembly)
         else:
-            answer = resources_of(self._compiled.ptx, kernel_signature.mangled, arch, assembly)
+            answer = resources_of(self._compiled.ptx, kernel_facts.kernel, arch, assembly)
             kernel_facts = known_machine_code(
                 self._compiled.ptx, kernel_signature.mangled, arch, tuple(assembly)
             )

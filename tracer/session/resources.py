@@ -61,23 +61,31 @@ def ask_resources(
 
 
 def resources_of(
-    ptx: str, kernel: str, arch: str, options: Sequence[str] = ()
+    ptx: str, kernel: Kernel, arch: str, options: Sequence[str] = ()
 ) -> "Future[tuple[Resources, ...]]":
     """Return the resources on one architecture, whose machine code runs itself."""
+    measured = measure(ptx, kernel.name, archs=(arch,), options=options).resources
+    least = _least_registers(arch, _calls_driver(kernel))
     answer: Future[tuple[Resources, ...]] = Future()
-    answer.set_result(measure(ptx, kernel, archs=(arch,), options=options).resources)
+    answer.set_result(
+        tuple(replace(each, registers=max(each.registers, least)) for each in measured)
+    )
     return answer
+
+
+def _least_registers(arch: str, calls_driver: bool) -> int:
+    return DRIVER_REGISTERS if arch == DRIVER_ARCH and calls_driver else 0
 
 
 def resources_in(cubin: Cubin, kernel: str) -> "Future[tuple[Resources, ...]]":
     """Return the resources of a kernel of a cubin."""
-    facts = cubin.resources(kernel)
+    facts, arch = cubin.resources(kernel), f"sm_{cubin.capability}"
     answer: Future[tuple[Resources, ...]] = Future()
     answer.set_result(
         (
             Resources(
-                arch=f"sm_{cubin.capability}",
-                registers=facts.registers,
+                arch=arch,
+                registers=max(facts.registers, _least_registers(arch, facts.calls_driver)),
                 shared_bytes=facts.shared,
                 local_bytes=facts.frame,
                 constant_bytes=facts.constants,
@@ -127,7 +135,7 @@ def _with_accesses(measured: Measured, kernel: Kernel) -> Iterator[Resources]:
     graph = _Graph(kernel)
     for each in measured.resources:
         facts = measured.facts.get(each.arch, Facts())
-        least = DRIVER_REGISTERS if each.arch == DRIVER_ARCH and _calls_driver(kernel) else 0
+        least = _least_registers(each.arch, _calls_driver(kernel))
         yield replace(
             each,
             registers=max(each.registers, least),
