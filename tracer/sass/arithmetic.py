@@ -119,9 +119,9 @@ def add3(lifter: Lifter) -> None:
         return None
     if lifter.has("U8x4"):
         to, a, b = lifter.require(3)
-        values = [lifter.word(a), lifter.word(replace(b, negative=False)), "0"]
+        words = [lifter.word(a), lifter.word(replace(b, negative=False)), "0"]
         verb = "vsub4" if b.negative else "vadd4"
-        lifter.emit(f"{verb}.u32.u32.u32", lifter.to(to), *values)
+        lifter.emit(f"{verb}.u32.u32.u32", lifter.to(to), *words)
         return None
     extended, saturates = lifter.has("X"), lifter.has("ISAT", "SAT")
     lifter.take("U32", "S32")

@@ -60,7 +60,7 @@ ALWAYS_ATOMIC = {
 }
 
 
-def requests(tmp_path: Path, body: str, **options: str) -> dict[str, tuple[int, int]]:
+def requests(tmp_path: Path, body: str, code: str = "assembled") -> dict[str, tuple[int, int]]:
     """Requests counted as `atom` and as `red`, by device."""
     source = tmp_path / "k.ptx"
     source.write_text(KERNEL.format(body=body))
@@ -68,7 +68,7 @@ def requests(tmp_path: Path, body: str, **options: str) -> dict[str, tuple[int, 
     return {
         device: (int(counters[ATOM] or 0), int(counters[RED] or 0))
         for device in ("t4", "a100", "rtx4090", "h100", "b200", "rtx5090")
-        for counters in [cutrace.analyze(trace, device, **options).launches[0].counters]
+        for counters in [cutrace.analyze(trace, device, code=code).launches[0].counters]
     }
 
 
