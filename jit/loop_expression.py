@@ -1,7 +1,7 @@
 """Compile the expressions and the control flow of a loop: names, array elements, conditions.
 
-`ControlFlow` emits the basic blocks of `if`, `while` and `for`; `Expressions` evaluates Python's
-expressions to LLVM values.
+`Expressions` emits the basic blocks of `if`, `while` and `for`, and evaluates Python's expressions
+to LLVM values; a subclass handles the other statements.
 """
 
 import ast
@@ -61,10 +61,39 @@ SPLIT = "%split"
 """Of a name that different ways here bind to different arrays or kinds."""
 
 
-class ControlFlow:
-    """The lines of one function so far; a subclass handles the other statements and the values."""
+CHECKED = "CUTRACE_INVARIANTS"
+"""The environment variable that enables a bounds check of each index, for tests."""
 
-    def __init__(self) -> None:
+_DOUBLE_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "fadd",
+    ast.Sub: "fsub",
+    ast.Mult: "fmul",
+    ast.Div: "fdiv",
+}
+LLVM = {"int": "i64", "float": "double"}
+
+
+def returned(kind: Kind) -> str:
+    """Return LLVM's type of a function result: always a structure, empty without a result."""
+    return "{" + ", ".join(words_of(kind)) + "}"
+
+
+class Expressions:
+    """The lines of one function so far, and the values of its names.
+
+    A number has a place on the stack, which LLVM promotes to a register; so has each number of a
+    tuple. An array is bound to its name: where ways meet on which it is another, it has no value,
+    and a number none where it is of another kind. `globals_` are the names of its module;
+    `translate` returns the name and the result kind of one of the module's functions for arguments
+    of some kinds.
+    """
+
+    def __init__(
+        self,
+        tree: ast.FunctionDef,
+        globals_: Mapping[str, Any],
+        translate: Callable[[Callable[..., Any], tuple[Kind, ...]], tuple[str, Kind]],
+    ) -> None:
         self._allocations: list[str] = []
         self._lines: list[str] = []
         self._loops: list[tuple[str, str]] = []
@@ -75,6 +104,7 @@ class ControlFlow:
         """For each enclosing loop, the names at each of its exits and back edges."""
         self._line = 0
         self._count = 0
+        self._tree, self._globals, self._translate = tree, globals_, translate
 
     # hooks of a subclass
 
@@ -87,22 +117,6 @@ class ControlFlow:
         raise NotImplementedError
 
     def _return(self, value: ast.expr | None) -> None:
-        raise NotImplementedError
-
-    def _condition(self, test: ast.expr) -> str:
-        """Return the i1 of a test other than `and`, `or` or `not`."""
-        raise NotImplementedError
-
-    def _before(self, body: list[ast.stmt]) -> None:
-        """Bind the names of a loop as they are at its head, where the ways into it meet."""
-        raise NotImplementedError
-
-    def _meet(self, ways: list[Names]) -> Names:
-        """Return the names where these ways meet."""
-        raise NotImplementedError
-
-    def _after(self, before: Names) -> None:
-        """Refuse a loop that gives a name at its head another kind."""
         raise NotImplementedError
 
     # lines
@@ -200,43 +214,6 @@ class ControlFlow:
             case _:
                 holds = self._condition(test)
                 self._lines.append(f"  br i1 {holds}, label %{yes}, label %{no}")
-
-
-CHECKED = "CUTRACE_INVARIANTS"
-"""The environment variable that enables a bounds check of each index, for tests."""
-
-_DOUBLE_OPERATORS: dict[type[ast.operator], str] = {
-    ast.Add: "fadd",
-    ast.Sub: "fsub",
-    ast.Mult: "fmul",
-    ast.Div: "fdiv",
-}
-LLVM = {"int": "i64", "float": "double"}
-
-
-def returned(kind: Kind) -> str:
-    """Return LLVM's type of a function result: always a structure, empty without a result."""
-    return "{" + ", ".join(words_of(kind)) + "}"
-
-
-class Expressions(ControlFlow):
-    """The lines of one function so far, and the values of its names.
-
-    A number has a place on the stack, which LLVM promotes to a register; so has each number of a
-    tuple. An array is bound to its name: where ways meet on which it is another, it has no value,
-    and a number none where it is of another kind. `globals_` are the names of its module;
-    `translate` returns the name and the result kind of one of the module's functions for arguments
-    of some kinds.
-    """
-
-    def __init__(
-        self,
-        tree: ast.FunctionDef,
-        globals_: Mapping[str, Any],
-        translate: Callable[[Callable[..., Any], tuple[Kind, ...]], tuple[str, Kind]],
-    ) -> None:
-        super().__init__()
-        self._tree, self._globals, self._translate = tree, globals_, translate
 
     def _product(self, one: str, other: str) -> str:
         return other if one == "1" else self._emit(f"mul i64 {one}, {other}")
