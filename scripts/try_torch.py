@@ -29,7 +29,7 @@ def convolution() -> Iterator[Difference]:
         x, weight, above = torch.randn(2, 8, 16, 16), torch.randn(16, 8, 3, 3), None
         results = []
         for device, type_ in (("cpu", torch.float32), ("cuda", kind)):
-            a, b = (each.to(device, type_).requires_grad_() for each in (x, weight))
+            a, b = (each.detach().to(device, type_).requires_grad_() for each in (x, weight))
             y = functional.conv2d(a, b, padding=1)
             above = torch.randn_like(y) if above is None else above
             y.backward(above.to(device, type_))

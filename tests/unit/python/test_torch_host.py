@@ -98,6 +98,60 @@ def test_operators_that_launch_kernels_are_replaced_and_no_others() -> None:
     assert pushed == ["step", "pop"]
 
 
+def test_attention_of_a_gpu_is_computed_by_the_cpus_operator() -> None:
+    calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
+
+    class Tensor(str):
+        def size(self, dimension: int) -> int:
+            return len(self) + dimension
+
+        def new_empty(self, size: int) -> str:
+            return "empty"
+
+    def operator(name: str) -> Any:
+        def call(*values: Any, **named: Any) -> tuple[str, ...]:
+            calls.append((name, values, named))
+            return ("dq", "dk", "dv") if name.endswith("backward") else ("out", "sums")
+
+        return call
+
+    cpu = "_scaled_dot_product_flash_attention_for_cpu"
+    names = (cpu, f"{cpu}_backward")
+    torch: Any = SimpleNamespace(
+        ops=SimpleNamespace(aten=SimpleNamespace(**{name: operator(name) for name in names})),
+        empty=lambda size, dtype: "lengths",
+        zeros=lambda size, dtype: "seed",
+        int32=None,
+        int64=None,
+    )
+    flash = torch_host.PARTS["aten::_scaled_dot_product_flash_attention"]
+    back = torch_host.PARTS["aten::_scaled_dot_product_flash_attention_backward"]
+    values = (Tensor("q"), Tensor("keys"), Tensor("v"))
+    got = flash(torch, *values, 0.0, True, scale=0.5)
+    # lengths of queries and keys: the third dimension
+    assert got == ("out", "sums", "lengths", "lengths", 3, 6, "seed", "seed", "empty")
+    arguments = ("above", *values, *got[:6], 0.0, True, *got[6:8])
+    assert back(torch, *arguments, scale=0.5) == ("dq", "dk", "dv")
+    assert calls == [
+        (names[0], (*values, 0.0, True), {"scale": 0.5}),
+        (names[1], ("above", *values, "out", "sums", 0.0, True), {"scale": 0.5}),
+    ]
+    calls.clear()
+    efficient = torch_host.PARTS["aten::_scaled_dot_product_efficient_attention"]
+    back = torch_host.PARTS["aten::_scaled_dot_product_efficient_attention_backward"]
+    got = efficient(torch, *values, "bias", True)
+    assert got == ("out", "sums", "seed", "seed")
+    arguments = ("above", *values, "bias", *got, 0.0)
+    assert back(torch, *arguments, [True, True, True, False]) == ("dq", "dk", "dv", None)
+    named = {"attn_mask": "bias", "scale": None}
+    assert calls == [
+        (names[0], (*values, 0.0, False), named),
+        (names[1], ("above", *values, "out", "sums", 0.0, False), named),
+    ]
+    with pytest.raises(NotImplementedError, match="the gradient of an attention's bias"):
+        back(torch, *arguments, [True] * 4)
+
+
 TRAINED = """
 import torch, torch.nn.functional as F
 torch.manual_seed(0)

@@ -277,7 +277,7 @@ class OperatorCall:
     def _compute(self, values: Any, named: Any) -> Any:
         """Call the CPU kernel, or compute what the operator is made of."""
         name = self._operator.name()
-        if own := CELLS.get(name):
+        if own := PARTS.get(name):
             return own(self._torch, *values, **named)
         try:
             return self._operator(*values, **named)
@@ -394,13 +394,105 @@ def _gru_cell_backward(torch: Any, of_output: Any, gates: Any, has_bias: bool) -
     return ours, hidden, of_output * z, *biases
 
 
-CELLS: dict[str, Callable[..., Any]] = {
+def _flash_attention(
+    torch: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    has_mask: bool = False,
+    *,
+    scale: float | None = None,
+) -> tuple[Any, ...]:
+    """Return output and logarithms of sums; a GPU's lengths of sequences and seeds are empty."""
+    compute = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    output, sums = compute(query, key, value, dropout, is_causal, scale=scale)
+    lengths, seed = torch.empty(0, dtype=torch.int32), torch.zeros(2, dtype=torch.int64)
+    return (
+        output,
+        sums,
+        lengths,
+        lengths,
+        query.size(2),
+        key.size(2),
+        seed,
+        seed,
+        query.new_empty(0),
+    )
+
+
+def _flash_attention_backward(
+    torch: Any,
+    above: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    output: Any,
+    sums: Any,
+    *others: Any,
+    scale: float | None = None,
+) -> tuple[Any, Any, Any]:
+    """Return the gradients of query, key and value."""
+    _, _, _, _, dropout, is_causal, _, _ = others
+    compute = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+    inputs = (query, key, value, output, sums)
+    return tuple(compute(above, *inputs, dropout, is_causal, scale=scale))
+
+
+def _efficient_attention(
+    torch: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any,
+    has_sums: bool,
+    dropout: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> tuple[Any, ...]:
+    """Return output, logarithms of sums, and seeds."""
+    compute = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    results = compute(query, key, value, dropout, is_causal, attn_mask=bias, scale=scale)
+    seed = torch.zeros((), dtype=torch.int64)
+    return *results, seed, seed
+
+
+def _efficient_attention_backward(
+    torch: Any,
+    above: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    bias: Any,
+    output: Any,
+    sums: Any,
+    *others: Any,
+    scale: float | None = None,
+) -> tuple[Any, ...]:
+    """Return the gradients of query, key and value; that of a bias is not computed."""
+    _, _, dropout, wanted, *causal = others
+    if wanted[3]:
+        raise NotImplementedError("cutrace: the gradient of an attention's bias is not computed")
+    compute = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
+    inputs = (query, key, value, output, sums)
+    is_causal = bool(causal and causal[0])
+    results = compute(above, *inputs, dropout, is_causal, attn_mask=bias, scale=scale)
+    return *results, None
+
+
+PARTS: dict[str, Callable[..., Any]] = {
+    "aten::_scaled_dot_product_flash_attention": _flash_attention,
+    "aten::_scaled_dot_product_flash_attention_backward": _flash_attention_backward,
+    "aten::_scaled_dot_product_efficient_attention": _efficient_attention,
+    "aten::_scaled_dot_product_efficient_attention_backward": _efficient_attention_backward,
     "aten::_thnn_fused_lstm_cell": _lstm_cell,
     "aten::_thnn_fused_lstm_cell_backward_impl": _lstm_cell_backward,
     "aten::_thnn_fused_gru_cell": _gru_cell,
     "aten::_thnn_fused_gru_cell_backward": _gru_cell_backward,
 }
-"""Operators of recurrent networks that torch has for a GPU alone; a CPU computes their parts."""
+"""Operators that torch has for a GPU alone: a CPU has others, or computes their parts."""
 
 
 def _leaves(value: Any) -> Iterator[Any]:
