@@ -30,6 +30,7 @@ MEANINGS = {
     "pair_merge": "pairs of lanes that load 8 or 16 bytes from one address count as one lane",
     "wavers": "the line that makes room may be the second oldest",
     "on_the_way": "cycles until a store has reached the next level, at least and at most",
+    "merged_lines": "lines stored within which a store to a sector leaves with an earlier one",
     "dirty_bytes": "the most that may wait to be written",
     "partial_bytes": "the same, of lines that are stored in part",
     "masks": "memory writes single bytes: what is stored in part is not fetched first",

@@ -15,6 +15,11 @@ What is modelled, by the keys of each unit in the device's TOML:
   earlier one is in flight: more than `on_the_way[0]` and at most `on_the_way[1]` cycles old. For
   this age L1 has a clock, which each instruction advances by 8 cycles, and by one more for each
   line that it looks up in the bank of tags with most of its lines.
+- Merged stores (`merged_lines`, known of 9.0 only): a store waits some 10 to 30 cycles before it
+  leaves L1 for L2, and takes along what the SM stores to its sector meanwhile. So it does here if
+  the SM has stored to fewer than `merged_lines` lines in between, in one turn of its warps, without
+  a load. Stores of a warp that are at most 8 instructions apart are in one turn. If an SM has more
+  than 4 warps, its other schedulers store to three times as many lines between two of a warp's.
 - L2: a store is written back when its line is evicted (`back`). L2 executes atomics. At most
   `dirty_bytes` of the cache are dirty, and lines with a partly stored sector have at most
   `partial_bytes`; both limits are divided equally among the sets. Beyond a limit the least recently
@@ -30,13 +35,16 @@ evicts the least recently used line or the next one, at random. With S sets, S n
 are in S different sets, one after another; the next S lines begin at another set, by a hash, so
 that no power-of-two stride fills a few sets only.
 
-What is not: time. A load of a sector in flight is a hit, as on the measured chip.
+What is not: time. A load of a sector in flight is a hit, as on the measured chip. That merges fewer
+stores of warps that no barrier has joined, or with arithmetic between, none beyond a fence or with
+`L1::no_allocate`, and more beyond a load that nobody waits for.
 `models/replay/schedule` decides the order of warps. Sectors that are dirty at the end of a launch
 are not written back. Every launch starts with empty caches, or (`--l2 warm`) with what the same
 launch left in L2.
 
 Source: CUDA C Programming Guide 7.5, G.3 to G.5; Nsight Compute 2022.3 Profiling Guide;
-docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0.
+docs/validation.md for stores and atomics in L1, portions of 64 bytes, and sizes on 9.0;
+`tests/validate/test_merged_stores.py` for merged stores.
 """
 
 from collections.abc import Iterable, Sequence
@@ -80,10 +88,10 @@ SLOTS = 1 << 10
 ROW = np.dtype(
     [
         *(("number", "<i4"), ("unit", "<i4"), ("shift", "<i8"), ("time", "<i8")),
-        *(("group", "<i4"), ("row", "<i4")),
+        *(("group", "<i4"), ("row", "<i4"), ("turn", "<i8")),
     ]
 )
-"""The fields of `row_lines.Rows`: 32 contiguous bytes."""
+"""The fields of `row_lines.Rows`: 40 contiguous bytes."""
 PIECES = ("i4", "i8", "u1", "i4", "i4", "i4", "i4")
 """The types of `row_lines.Pieces`, in as few bytes as hold them, since random rows have many
 pieces.
@@ -111,6 +119,7 @@ class Cache:
       partially stored sectors.
     - `masks`: whether memory writes single bytes; where words have a check code (ECC) it cannot.
     - `on_the_way`: the two ages of a store in cycles.
+    - `merged_lines`: the lines within which stores of a turn merge, 0 for none.
     - `wavers`: whether the victim may be the second-oldest line under `lru`.
     - `policy`: the replacement policy, a key of REPLACEMENTS. `seed`: of `random`.
 
@@ -133,6 +142,7 @@ class Cache:
     masks: bool = False
     wavers: bool = False
     on_the_way: Sequence[int] = ()
+    merged_lines: int = 0
     policy: str = "lru"
     seed: int = 0
 
@@ -152,6 +162,7 @@ class Cache:
     _lines: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
     _set_places: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
     _clocks: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
+    _queues: Ints = field(default_factory=_NONE.copy, init=False, repr=False)
     _rows: Any = field(default_factory=lambda: np.empty(0, ROW), init=False, repr=False)
     _used: int = field(default=0, init=False, repr=False)
     _passed: Columns = field(default=(_NONE,) * 3, init=False, repr=False)
@@ -181,6 +192,8 @@ class Cache:
         self._divide()
         # the most that one request passes on: two lines written back, one fetched, and itself
         self._most = 5 * (self.line // self.sector) + 1
+        if self.merged_lines < 0:
+            raise CutraceError("cache: merged_lines: expected no number below zero")
         if min(self.fetch, self.dirty_bytes, self.partial_bytes) < 0:
             raise CutraceError(
                 "cache: fetch, dirty_bytes and partial_bytes: expected no number below zero"
@@ -235,6 +248,7 @@ class Cache:
             Fixed(max(1, self.fetch // self.sector)),
             Fixed(near),
             Fixed(far),
+            Fixed(self.merged_lines),
             Fixed(wavers),
             Fixed(REPLACEMENTS[self.policy]),
             Fixed(self.masks),
@@ -258,7 +272,8 @@ class Cache:
         kinds, onward = self._encode_kinds(pieces.kinds)
         is_asked = kinds.act[pieces.kind] != cache_sim.PASS
         time = self._now + np.cumsum(is_asked)
-        request_columns = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group, time)
+        turn = np.zeros(len(pieces), np.int64) if pieces.turn is None else pieces.turn
+        request_columns = (pieces.addresses[:, 0], pieces.kind, pieces.row, unit, group, time, turn)
         groups = len(batch) if batch.group is None else batch.groups
         counts = np.zeros((groups, len(self.counters)), np.int64)
         parts: list[Columns] = [(_NONE,) * 3]
@@ -278,6 +293,7 @@ class Cache:
         if not self._is_within:
             return None
         units = np.zeros(len(rows.rows), np.int32) if rows.unit is None else rows.unit
+        turns = _NONE if rows.turn is None else rows.turn
         many = 1 + int(units.max(initial=0))
         if len(self._rows) < len(units):
             self._rows = aligned(len(units), ROW)
@@ -287,7 +303,7 @@ class Cache:
         chosen = Chosen(*(rows.rows[name] for name in Chosen._fields))
         starts = np.zeros(1 + many, np.int64)
         requests, now, bits = compiled.arrange(
-            distinct.pool.first, self._lookups, chosen, units, self._now, starts, sorted_rows
+            distinct.pool.first, self._lookups, chosen, units, turns, self._now, starts, sorted_rows
         )
         if bits & (self.line - 1):
             return None
@@ -335,7 +351,7 @@ class Cache:
     ) -> Columns:
         """Serve and count rows; return the requests passed on, in order."""
         longest = int(np.diff(distinct.pool.first).max(initial=0))
-        *columns, bases = np.empty((7, longest), np.int64)
+        *columns, bases = np.empty((8, longest), np.int64)
         near = row_lines.Near(*np.empty((3, max(BLOCK, longest)), np.int64))
         recent = row_lines.Recent(*np.empty((3, SLOTS), np.int64))
         head, begin, most = self._new_head(), 0, longest * self._most
@@ -374,6 +390,7 @@ class Cache:
             Lines(*fields),
             self._set_places,
             self._clocks,
+            self._queues,
             self._shape,
             cache_sim.Counts(*counts.T),
             Passed(head, *self._passed),
@@ -386,6 +403,7 @@ class Cache:
         """
         self._set_places = extend(self._set_places, units * self._sets, cache_sim.EMPTY)
         self._clocks = extend(self._clocks, units, 0)
+        self._queues = extend(self._queues, 2 * units, 0)
         most = len(self._set_places) * self._ways * cache_sim.FIELDS
         if len(self._lines) < most:
             larger = aligned(most, np.dtype(np.int64))
@@ -412,9 +430,10 @@ class Cache:
         rows = []
         for kind in kinds:
             sector = replace(kind, width=self.sector, image=None, filled=0)
-            moves = replace(sector, access="load"), kind, replace(sector, access="store")
+            written, merged = replace(sector, access="store"), replace(kind, merged=True)
+            moves = replace(sector, access="load"), kind, written, merged
             numbers = [onward.setdefault(move, len(onward)) for move in moves]
-            rows.append((*self._does(kind), *numbers))
+            rows.append((*self._does(kind), not kind.merged, *numbers))
         columns = np.array(rows, np.int64).reshape(-1, len(Kinds._fields)).T.copy()
         self._kind_tables = kinds, Kinds(*columns), tuple(onward)
         return self._kind_tables[1:]  # type: ignore[no-any-return]

@@ -174,8 +174,8 @@ class Repeated:
     """Requests of n rows in order, not expanded.
 
     Each of `rows` has the requests of row `number` of the pool, moved by `shift` bytes; its counts
-    belong to sum `group`, of `groups`. `unit` (n,) and `passes_on` are those of a `Batch`. `rows`
-    are CHOSEN of `stateful/reorder_loops.py`.
+    belong to sum `group`, of `groups`. `unit` (n,), `turn` (n,) and `passes_on` are those of a
+    `Batch`. `rows` are CHOSEN of `stateful/reorder_loops.py`.
     """
 
     pool: Pool
@@ -183,6 +183,7 @@ class Repeated:
     unit: Ints | None = None
     groups: int = 0
     passes_on: bool = False
+    turn: Ints | None = None
 
     def batch(self) -> Batch:
         """Expand the requests; `row` is the number of the row."""

@@ -49,6 +49,10 @@ def with_sources(targets: Sequence[Wire], wires: Sequence[Wire]) -> tuple[Wire, 
     return tuple(wire for wire in wires if wire.stage.name in names)
 
 
+TURNS = "turn"
+"""The key, beside the scopes of units, of the turns in which warps issue rows."""
+
+
 @dataclass(slots=True)
 class Stages:
     """Models at work. A stateful model has one instance per unit of its stage's scope."""
@@ -65,7 +69,8 @@ class Stages:
         listeners: Sequence[Wire] = (),
         group: Ints | None = None,
     ) -> Answers:
-        """Send rows through all stages; `units` is the unit of each row, (n,), per scope.
+        """Send rows through all stages; `units` is the unit of each row, (n,), per scope, and its
+        turn under TURNS.
 
         `flows` are the outputs of earlier stages, by name. `listeners` are later stages: their
         inputs are collected in `passed`. `group` (rows,) gives the sum for each row's counts;
@@ -147,7 +152,8 @@ class Stages:
         if not isinstance(flow, Repeated):
             return None
         unit = units.get(wire.stage.scope)
-        inputs = replace(flow, unit=unit, groups=groups, passes_on=listened)
+        turn = units.get(TURNS)
+        inputs = replace(flow, unit=unit, groups=groups, passes_on=listened, turn=turn)
         return cast(FullModel, self._model(wire, 0)).step_repeated(inputs)
 
     def _step(self, wire: Wire, inputs: Batch, units: Mapping[str, Ints]) -> Step:
@@ -157,7 +163,8 @@ class Stages:
             return model.step(inputs)
         unit = units[wire.stage.scope][inputs.row].astype(np.int64)
         if wire.members.serves_units:
-            return model.step(replace(inputs, unit=unit))
+            turn = units[TURNS][inputs.row] if TURNS in units else None
+            return model.step(replace(inputs, unit=unit, turn=turn))
         order = np.argsort(unit, kind="stable")
         ordered, unit = inputs.take(order), unit[order]
         opens = np.flatnonzero(np.diff(unit, prepend=-1))

@@ -75,7 +75,7 @@ class Kind:
     the layout of the texels. `collision` is how an atomic serves lanes that share an address, a key
     of COLLISIONS, or empty. `filled` is the number of bytes of a transaction that its lanes read or
     write, if fewer than all; else 0. `lane` is how many of them each lane reads or writes, where
-    `width` is a transaction's.
+    `width` is a transaction's. `merged` marks a store that an earlier one takes along on its way.
     """
 
     space: str
@@ -86,6 +86,7 @@ class Kind:
     collision: str = ""
     filled: int = 0
     lane: int = 0
+    merged: bool = False
 
     @property
     def prefix(self) -> str:
@@ -141,6 +142,10 @@ class Batch:
     groups: int = 0
     touched: Touched | None = None
     """The bytes, sectors and lines of each row, if counted once for all stages."""
+    turn: Ints | None = None
+    """(n,) the turn in which an SM issues each row, packed (`stateful/cache_sim.py`), for a model
+    that merges stores.
+    """
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -168,6 +173,7 @@ class Batch:
             None if self.group is None else self.group[rows],
             self.groups,
             None if self.touched is None else self.touched.take(rows),
+            None if self.turn is None else self.turn[rows],
         )
 
 

@@ -24,6 +24,11 @@ SPACES = 8
 _SHARED = ("spun", "turn")
 """Collisions of shared memory: in other spaces the same instruction has none of these loops."""
 
+BURST, LONGEST = 8, 128
+"""The most instructions from one store of a burst to the next, and to the last."""
+_CACHED = 1 << Space.GLOBAL | 1 << Space.LOCAL
+"""The spaces of accesses that begin or end a burst."""
+
 Instruction = Mapping[str, object]
 """A row of `traces.schema.INSTRUCTIONS`."""
 
@@ -31,12 +36,14 @@ Instruction = Mapping[str, object]
 @dataclass(frozen=True, slots=True, eq=False)
 class Sites:
     """`kind` (pcs * SPACES,) maps pc * SPACES + space to an index in `kinds`, or to -1; `width`
-    (pcs * SPACES,) is that kind's, in bytes per lane.
+    (pcs * SPACES,) is that kind's, in bytes per lane. `lag` (pcs,) is by how many instructions a
+    store follows the first of its burst, else 0.
     """
 
     kinds: tuple[Kind, ...]
     kind: Ints
     width: Ints
+    lag: Ints
 
     def locate(self, pc: Ints, space: Ints) -> Ints:
         """Return the site of each row, (n,).
@@ -66,13 +73,31 @@ def read_sites(instructions: pa.Table, dlcm: str) -> Sites:
     kind = np.full(len(instructions) * SPACES, -1, np.int64)
     columns = ["pc", "mnemonic", "bytes", "cache", "access", "reads", "writes", "order", "scope"]
     columns.append("collision")
-    for row in instructions.select(columns).to_pylist():
+    rows = instructions.select(columns).to_pylist()
+    for row in rows:
         for space in Space if row["access"] else ():
             site_kind = _kind(row, space, dlcm)
             if site_kind.access in ACCESSES.get(site_kind.space, ()):
                 kind[row["pc"] * SPACES + space] = kinds.setdefault(site_kind, len(kinds))
     widths = np.array([*(site_kind.width for site_kind in kinds), 0])  # the last is for -1
-    return Sites(tuple(kinds), kind, widths[kind])
+    return Sites(tuple(kinds), kind, widths[kind], _lags(rows))
+
+
+def _lags(rows: Sequence[Instruction]) -> Ints:
+    """Return by how many instructions each store follows the first of its burst: stores without
+    another access between, each at most BURST instructions after the last one, all within LONGEST.
+    """
+    lags = np.zeros(len(rows), np.int64)
+    first, last = 0, -BURST - 1
+    for pc, row in enumerate(rows):
+        reads, writes = (int(str(row[name])) & _CACHED for name in ("reads", "writes"))
+        if row["access"] == "store" and writes:
+            if pc - last > BURST or pc - first > LONGEST:
+                first = pc
+            last, lags[pc] = pc, pc - first
+        elif reads or writes:
+            last = -BURST - 1
+    return lags
 
 
 def _kind(row: Instruction, space: Space, dlcm: str) -> Kind:

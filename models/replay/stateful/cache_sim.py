@@ -28,7 +28,8 @@ class Requests(NamedTuple):
 
     The cause is a warp instruction: consecutive requests of one cause to one line share a tag
     lookup. Counts are added up by group. Time is a clock over all units: it counts looked-up
-    requests, this one included.
+    requests, this one included. `turn` packs the turn in which the SM issues the instruction, the
+    warp, the bits of a warp, and whether its scheduler has other warps.
     """
 
     address: Column
@@ -37,38 +38,43 @@ class Requests(NamedTuple):
     unit: Column
     group: Column
     time: Column
+    turn: Column
 
 
 class Kinds(NamedTuple):
     """Per kind of request, (kinds,): its bytes, its act, and the write policy of a store.
 
-    `parts` are the PARTS of a sector that it reads, or that it stores so that a load can hit them.
-    The last three are kinds of outgoing requests: a fetched sector, the request itself, and a
-    written sector.
+    `parts` are the PARTS of a sector that it reads, or that it stores so that a load can hit them;
+    `counts` is 0 for a store that arrives with another. The last four are kinds of outgoing
+    requests: a fetched sector, the request itself, a written sector, and the request merged.
     """
 
     size: I64
     act: I64
     policy: I64
     parts: I64
+    counts: I64
     fetch: I64
     forward: I64
     write_back: I64
+    merge: I64
 
 
 class Lines(NamedTuple):
-    """The lines: four views of one array, each beginning at a set's first field of that name.
+    """The lines: five views of one array, each beginning at a set's first field of that name.
 
     `state` packs the valid sectors, the dirty sectors, IS_STORED, and the age. `filled` has
     PART_BITS per sector with the number of stored PARTS, fewer than all; `stored` is the time of
-    the last store, 0 for never, by the clock of the line's own unit. These two hold anything unless
-    IS_STORED is set.
+    the last store, 0 for never, by the clock of the line's own unit. `queued` packs the number of
+    the last store among the lines stored by the unit, its warp, and the sectors that wait with it
+    to leave. These three hold anything unless IS_STORED is set.
     """
 
     tag: I64
     state: I64
     filled: I64
     stored: I64
+    queued: I64
 
 
 FIELDS = len(Lines._fields)
@@ -76,6 +82,10 @@ DIRTY, SECTORS, IS_STORED, AGE_BITS = 8, 0xFF, 1 << 16, 17
 """In a state: the first bit of the dirty sectors, the mask of sectors, and the bits below the age.
 """
 FLAGS = (1 << AGE_BITS) - 1
+SCHEDULERS, HEAD_BITS = 4, 6
+"""Schedulers of an SM, and the first bit of the warp in a packed turn."""
+STORER, QUEUED = 8, 24
+"""The first bits of the warp and of the number in `queued`."""
 PARTS, PART_BITS = 32, 5
 
 
@@ -84,7 +94,9 @@ class Shape(NamedTuple):
 
     A store hits a line if the last store to it is `near` cycles old at most, or more than `far`.
     The most dirty lines of a set are `dirty_ways`, and `dirty_rest` more are spread over all sets;
-    so are partially stored ones.
+    so are partially stored ones. A store merges with one to its sector in the same turn, with fewer
+    than `merged_lines` lines stored between, 0 for none. Where a scheduler has several warps, the
+    other schedulers store as many between two stores of a warp.
     """
 
     ways: int
@@ -93,6 +105,7 @@ class Shape(NamedTuple):
     portion: int
     near: int
     far: int
+    merged_lines: int
     pseudo_lru: int
     policy: int
     masks: int
@@ -137,13 +150,15 @@ class Cache(NamedTuple):
     """A cache with all its units.
 
     `sets` is the place of the first way per unit and set, EMPTY before the set's first request.
-    `clocks` are the cycles of tag lookups per unit. `bases` (n,) is the place of the first way of
+    `clocks` are the cycles of tag lookups per unit. `queues` has the number of stored lines per
+    unit, and its last turn. `bases` (n,) is the place of the first way of
     each request's set, computed some requests ahead.
     """
 
     lines: Lines
     sets: I64
     clocks: I64
+    queues: I64
     shape: Shape
     counts: Counts
     passed: Passed
@@ -215,6 +230,10 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
         was_here = place >= 0
         is_hit = was_here and (not is_timed or is_store_visible(lines, shape, place, clock))
         is_same_lookup = True
+        turn, stored = requests.turn[number], 0
+        waiting = queued_sectors(cache, turn, unit, place)
+        if kinds.act[requests.kind[number]] != WRITE:
+            cache.queues[2 * unit] += shape.merged_lines
         while is_same_lookup:
             kind, access = requests.kind[number], access_of(requests, kinds, number)
             act, policy = kinds.act[kind], kinds.policy[kind]
@@ -226,10 +245,16 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
             if act == READ:
                 read(cache, access, place, span, policy, kinds.parts[kind])
             elif act == WRITE:
-                write(cache, access, place, span, policy, kinds.parts[kind], clock, is_hit)
+                counted = popcount(span.mask) * kinds.counts[kind]
+                write(cache, access, place, span, policy, kinds.parts[kind], clock, counted, is_hit)
             else:
                 update_atomically(cache, access, place, span, policy)
-            if act != READ and policy != BACK:
+            if act == WRITE and policy == THROUGH and shape.merged_lines:
+                is_merged = span.mask & ~waiting == 0
+                own = kinds.merge[kind] if is_merged else kinds.forward[kind]
+                emit(cache.passed, requests.address[number], own, requests.cause[number])
+                stored |= span.mask
+            elif act != READ and policy != BACK:
                 forward(requests, kinds, cache.passed, number)
             number = skip_bypassing(requests, kinds, cache.passed, number + 1)
             is_same_lookup = place >= 0 and number < many and requests.cause[number] == cause
@@ -237,6 +262,10 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
             # a store that evicts has emptied the line: look it up again
             if is_same_lookup and lines.tag[place] != tag:
                 place = lookup(lines, base, shape.ways, tag)
+        if stored:
+            cache.queues[2 * unit] += 1
+            tail = cache.queues[2 * unit] << QUEUED | warp_in(turn) << STORER
+            lines.queued[place] = tail | waiting | stored
     clocks[owner] += lookup_cycles(banks)
 
 
@@ -273,14 +302,15 @@ def write(
     policy: int,
     parts: int,
     clock: int,
+    counted: int,
     is_hit: bool,
 ) -> None:
     """Store to sectors; a write-back cache marks them dirty. `place` is EMPTY where a miss does not
-    allocate.
+    allocate. Of its sectors `counted` count.
     """
     lines, counts = cache.lines, cache.counts
-    counts.writes[access.group] += popcount(span.mask)
-    counts.write_hits[access.group] += popcount(span.mask) * is_hit
+    counts.writes[access.group] += counted
+    counts.write_hits[access.group] += counted * is_hit
     before = EMPTY if place < 0 else lines.state[place]
     if place >= 0:
         store(lines, place, span, policy, parts, clock)
@@ -304,7 +334,7 @@ def update_atomically(cache: Cache, access: Access, place: int, span: Span, poli
         mark_dirty(cache, access, place, span.mask, before)
     elif place >= 0:
         lines.state[place] &= ~span.mask
-        lines.filled[place] = 0
+        lines.filled[place] = lines.queued[place] = 0
 
 
 def mark_dirty(cache: Cache, access: Access, place: int, mask: int, before: int) -> None:
@@ -417,7 +447,7 @@ def allocate_set(cache: Cache, unit: int, tag: int) -> int:
         head.allocated = begin + shape.ways * FIELDS
         for way in range(begin, begin + shape.ways):
             lines.tag[way] = EMPTY
-            lines.state[way] = lines.filled[way] = lines.stored[way] = 0
+            lines.state[way] = lines.filled[way] = lines.stored[way] = lines.queued[way] = 0
     return int(cache.sets[number])
 
 
@@ -451,6 +481,37 @@ def is_store_visible(lines: Lines, shape: Shape, place: int, clock: int) -> bool
     """
     stored = lines.stored[place] if lines.state[place] & IS_STORED else 0
     return bool(stored == 0 or clock - stored <= shape.near or clock - stored > shape.far)
+
+
+def queued_sectors(cache: Cache, turn: int, unit: int, place: int) -> int:
+    """Return the sectors of a line that wait to leave: those of recent stores of the turn.
+
+    A turn begins, and a load ends, so many lines later that nothing waits any more.
+    """
+    lines, queues, shape = cache.lines, cache.queues, cache.shape
+    if shape.merged_lines == 0:
+        return 0
+    number = turn >> HEAD_BITS + warp_bits(turn)
+    if queues[2 * unit + 1] != number:
+        queues[2 * unit] += shape.merged_lines
+        queues[2 * unit + 1] = number
+    if place < 0 or not lines.state[place] & IS_STORED:
+        return 0
+    queued = lines.queued[place]
+    between = queues[2 * unit] - (queued >> QUEUED)
+    if turn & 1 and warp_in(turn) == queued >> STORER & (1 << QUEUED - STORER) - 1:
+        between *= SCHEDULERS
+    return queued & SECTORS if between < shape.merged_lines else 0
+
+
+def warp_in(turn: int) -> int:
+    """Return the warp of a packed turn."""
+    return turn >> HEAD_BITS & (1 << warp_bits(turn)) - 1 & (1 << QUEUED - STORER) - 1
+
+
+def warp_bits(turn: int) -> int:
+    """Return the bits that a packed turn has for the warp."""
+    return turn >> 1 & (1 << HEAD_BITS - 1) - 1
 
 
 def update_age(lines: Lines, shape: Shape, place: int, now: int, was_here: bool) -> None:
@@ -513,7 +574,7 @@ def store(lines: Lines, place: int, span: Span, policy: int, parts: int, clock: 
         lines.state[place] = 0
         return
     if not lines.state[place] & IS_STORED:
-        lines.filled[place] = lines.stored[place] = 0
+        lines.filled[place] = lines.stored[place] = lines.queued[place] = 0
         lines.state[place] |= IS_STORED
     if span.first == span.last:
         have = parts_of(lines, place, span.first)

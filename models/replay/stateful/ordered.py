@@ -28,13 +28,14 @@ from ..histogram import counting
 from ..histogram.accesses import DeviceReplay, locate
 from ..histogram.hash_table import NONE, Table, new_table
 from ..histogram.histogram import Pool, Repeated, extend_pool, join_flows, make_pool
-from ..histogram.stages import Answers, Flow, Stages, split_first
+from ..histogram.stages import TURNS, Answers, Flow, Stages, split_first
 from ..interface.model import Batch, Ints
 from ..rows.patterns import Named, Reaches, Shapes
 from ..rows.sites import SPACES, Sites, Zones
 from ..rows.texels import Samples, read_samples
-from ..schedule.turns import Widths
+from ..schedule.turns import TURN_BITS, Widths
 from . import reorder_loops
+from .cache_sim import HEAD_BITS, SCHEDULERS
 from .reorder_buffer import ReorderBuffer
 from .reorder_loops import Chosen, Moves, Places, Waiting, Windows
 
@@ -200,6 +201,19 @@ class Units:
         return {scope: each[scope] for scope in self.layout.names or ()}
 
 
+def turn_of(waiting: Waiting, widths: Widths, rows: Ints, warps: int) -> Ints:
+    """Return the turn of each row as `cache_sim.Requests` has it; an SM has `warps` warps."""
+    turn, seat = waiting.key[rows].astype(np.int64), 0
+    if widths.turn:
+        turn >>= widths.sm + TURN_BITS
+        seat = widths.seat
+    else:
+        turn >>= TURN_BITS
+    turn <<= HEAD_BITS
+    turn |= seat << 1 | (warps > SCHEDULERS)
+    return turn
+
+
 def pack_units(track: DeviceReplay) -> Units:
     """Return the units of a launch's blocks, in all scopes that the stages of a device have."""
     order, blocks = track.order, np.arange(track.placement.blocks)
@@ -336,6 +350,7 @@ class Ordering:
     _ends: Ints = field(init=False)
     _units: Units = field(init=False)
     _is_subscribed: bool = field(init=False)
+    _warps: int = 0  # of an SM, if stores merge
     _flows: dict[str, list[Batch]] = field(default_factory=dict)
     _sums: dict[str, Ints] = field(default_factory=dict)
     _samples: int = 0
@@ -353,8 +368,12 @@ class Ordering:
         heard = np.zeros(SPACES, np.bool_)
         heard[[space for space in Space if space.name.lower() in spaces]] = True
         capacity = min(self.rows, MOST_PENDING + READ)
+        merges = any(wire.stage.keys.get("merged_lines") for wire in track.lasting)
+        if merges:
+            blocks = -(-track.placement.blocks // track.device.chip.sms)
+            self._warps = track.order.warps * min(track.order.resident, blocks)
         self._reorder_buffer = ReorderBuffer(
-            track, self.sites, self.zones, heard, len(self.shapes), capacity
+            track, self.sites, self.zones, heard, len(self.shapes), capacity, merges
         )
         self._distinct = DistinctRows(track, self.shapes, max(ROWS_PER_BATCH, AT_RANDOM))
         self._units = pack_units(track)
@@ -409,11 +428,12 @@ class Ordering:
             )
             flows = flows_of(self._distinct.pools, sampled, selection)
             batch = self._rebuild(rows, selection)
+            turns = {TURNS: turn_of(*waiting, rows, self._warps)} if self._warps else {}
             if self.pipeline is None or self._is_subscribed:
-                self._send(batch, selection, flows)
+                self._send(batch, selection, flows, turns)
             else:
                 size = sum(len(pool.kind) for pool in self._distinct.pools.values())
-                self.pipeline.submit(size, self._send, batch, selection, flows)
+                self.pipeline.submit(size, self._send, batch, selection, flows, turns)
 
     def close(self) -> None:
         """Count all buffered rows, and add the counts of all stages to the ledger."""
@@ -448,13 +468,19 @@ class Ordering:
         flows = self._flows.items()
         return {name: make_pool(join_flows(parts), self._samples) for name, parts in flows}
 
-    def _send(self, batch: Batch, selection: OrderedRows, flows: Mapping[str, Flow]) -> None:
+    def _send(
+        self,
+        batch: Batch,
+        selection: OrderedRows,
+        flows: Mapping[str, Flow],
+        turns: Mapping[str, Ints],
+    ) -> None:
         """Send rows through the stateful stages, and add up their counts.
 
         Stages that other stages feed run in the queue behind. `batch` has the warp accesses, for
         stages that read the trace's rows directly.
         """
-        units = self._units.split(selection.units)
+        units = {**self._units.split(selection.units), **turns}
         first, rear = self.stages
         group = selection.rows["group"]
         self._add_up(first.run(batch, units, flows, rear.wires, group))

@@ -86,7 +86,10 @@ class Groups:
 
 @dataclass(slots=True)
 class ReorderBuffer:
-    """The waiting rows of one device, of the `subscribed` spaces; `capacity` is that at first."""
+    """The waiting rows of one device, of the `subscribed` spaces; `capacity` is that at first.
+
+    If it `keeps_bursts`, the stores of a burst are issued in the turn of the first.
+    """
 
     track: DeviceReplay
     sites: Sites
@@ -94,6 +97,7 @@ class ReorderBuffer:
     subscribed: Bools
     patterns: int
     capacity: int
+    keeps_bursts: bool = False
     groups: Groups = field(init=False)
     many: int = 0
     lowest: int = FAR
@@ -121,6 +125,8 @@ class ReorderBuffer:
         """
         names = ("block", "warp", "step", "pc", "space", "base")
         block, warp, step, pc, space, base = (signed(batch, name) for name in names)
+        if self.keeps_bursts:
+            step = step - self.sites.lag[pc]
         interval, since = self.track.order.find_intervals(block, warp, step)
         rows = AccessRows(pc, space, base, named.pattern, block)
         times = Times(warp, *(i.astype(np.uint32, copy=False) for i in (interval, since)))

@@ -42,7 +42,7 @@ NEXT = 4
 
 class Rows(NamedTuple):
     """The chosen rows, sorted by unit, each (n,). `time` is that before the row's first request,
-    `row` its place in issue order.
+    `row` its place in issue order, `turn` the turn in which it is issued.
     """
 
     number: Column
@@ -51,6 +51,7 @@ class Rows(NamedTuple):
     group: Column
     time: Column
     row: Column
+    turn: Column
 
 
 class Pieces(NamedTuple):
@@ -96,13 +97,20 @@ class Recent(NamedTuple):
 
 
 def arrange(
-    first: Column, lookups: I64, chosen: Chosen, units: Column, now: int, starts: I64, rows: Rows
+    first: Column,
+    lookups: I64,
+    chosen: Chosen,
+    units: Column,
+    turns: Column,
+    now: int,
+    starts: I64,
+    rows: Rows,
 ) -> tuple[int, int, int]:
     """Sort rows by unit, stable within a unit, and give each its time.
 
-    `lookups` is the number of looked-up requests per distinct row; `units` (n,) are those of the
-    rows; `starts` (units + 1,) are zeros. Returns the number of requests of all rows, the time
-    after the last, and the OR of all shifts.
+    `lookups` is the number of looked-up requests per distinct row; `units` (n,) and `turns` (n,)
+    are those of the rows, without turns if none are asked for; `starts` (units + 1,) are zeros.
+    Returns the number of requests of all rows, the time after the last, and the OR of all shifts.
     """
     requests, bits = 0, 0
     for row in range(len(chosen.number)):
@@ -120,6 +128,8 @@ def arrange(
         rows.group[place] = chosen.group[row]
         rows.time[place] = now
         rows.row[place] = row
+        if len(turns):
+            rows.turn[place] = turns[row]
         now += lookups[number]
         requests += first[number + 1] - first[number]
         bits |= shift
@@ -196,6 +206,8 @@ def serve_rows(
                 place = read_piece(distinct, rows, kinds, cache, row, piece, line, base, place)
             recent.place[slot] = place
             here += 1
+        if shape.merged_lines and first < last:
+            cache.queues[2 * rows.unit[row]] += shape.merged_lines
         if hits:
             cache.counts.reads[rows.group[row]] += hits
             cache.counts.read_hits[rows.group[row]] += hits
@@ -212,6 +224,7 @@ def serve_rows(
                 requests.unit[:many],
                 requests.group[:many],
                 requests.time[:many],
+                requests.turn[:many],
             )
             simulate(expanded, kinds, cache)
         row += 1
@@ -297,6 +310,7 @@ def write_down(distinct: Distinct, rows: Rows, row: int, kinds: Kinds, requests:
         requests.unit[many] = rows.unit[row]
         requests.group[many] = rows.group[row]
         requests.time[many] = now
+        requests.turn[many] = rows.turn[row]
         many += 1
     return many
 

@@ -22,6 +22,7 @@ LOADS = Sites(
     (Kind("global", "load", "ca", 4), Kind("shared", "load", "", 8)),
     np.array([-1, 0, 1, -1, -1, -1, -1, -1] * 3),  # 3 instructions; global is 1, shared is 2
     np.array([0, 4, 8, 0, 0, 0, 0, 0] * 3),
+    np.zeros(3, np.int64),
 )
 ZONES = cut_zones(
     [
