@@ -38,6 +38,9 @@ _EXTERNS = 0x0F  # EIATTR_EXTERNS
 _BRANCHES = 0x34  # EIATTR_INDIRECT_BRANCH_TARGETS
 _CLUSTER, _IN_CLUSTERS = 0x3D, 0x3E  # EIATTR_CTA_PER_CLUSTER, EIATTR_EXPLICIT_CLUSTER
 _BARRIERS = 0x4C  # EIATTR_NUM_BARRIERS
+_NO_STACK = 0xFFFFFFFF
+"""The stack of a kernel that calls functions by address, whose callees nobody counts."""
+
 _DEFAULT_STACK = 1024
 """Bytes of a thread's stack, as a driver has them unless a program asks for others."""
 _UNDEFINED = 0
@@ -261,6 +264,8 @@ class Cubin:
             if each.section in by_section and each.name
         }
         stack = self._fact(_STACK, kernel)
+        if stack == _NO_STACK:
+            stack = max(self._fact(_FRAME, kernel), _DEFAULT_STACK)
         if any(name.startswith(f"${kernel}$") for name in functions) or len(by_section) > 1:
             stack = max(stack, _DEFAULT_STACK)  # functions, which may call themselves
         listings = _listings(self, [*by_section])

@@ -26,6 +26,8 @@ from .reconvergence import reconverge
 
 HANDLERS = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS, **bulk.HANDLERS}
 _STACK = "machine_stack"
+_CLUSTERED = frozenset({"reqnctapercluster", "maxclusterrank", "explicitcluster"})
+"""Directives of kernels whose addresses of shared memory have a block's rank."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ def cubin_kernel(cubin: Cubin, frame: str, like: Kernel) -> MachineKernel:
 def _lifted(
     alone: str, like: Kernel, code: Code, places: Mapping[int, Location | None]
 ) -> MachineKernel:
-    lifted = Lifter(code, like.parameters).lift(HANDLERS)
+    directives = like.functions[0].function.directives
+    lifted = Lifter(code, like.parameters, not _CLUSTERED.isdisjoint(directives)).lift(HANDLERS)
     text, first = _text(alone, like.name, lifted)
     parsed = parse_module(text)
     linked = link_with_divergent_sync(parsed, like.name)

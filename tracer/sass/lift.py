@@ -153,7 +153,9 @@ class Lifted:
 class Lifter:
     """Lifts one function; `handlers` are functions that lift an opcode, by its name."""
 
-    def __init__(self, code: Code, parameters: Sequence[Variable]) -> None:
+    def __init__(
+        self, code: Code, parameters: Sequence[Variable], is_clustered: bool = False
+    ) -> None:
         self.code = code
         self.now = code.instructions[0]
         self.opcode = ""
@@ -165,10 +167,14 @@ class Lifter:
         self._guard = self._own_guard = ""
         self._parameters = list(_placed(parameters, code.places))
         self.displacement = -_RESERVED if code.capability >= _SINCE_RESERVED else 0
-        self.is_clustered = any(
-            each.opcode.startswith(_CLUSTERED) or "MULTICAST" in each.opcode
-            for each in code.instructions
-        ) or any(each.name == COPIER for each in code.pointers.values())
+        self.is_clustered = (
+            is_clustered
+            or any(
+                each.opcode.startswith(_CLUSTERED) or "MULTICAST" in each.opcode
+                for each in code.instructions
+            )
+            or any(each.name == COPIER for each in code.pointers.values())
+        )
         """Whether addresses of shared memory may be those of other blocks."""
         self.has_mbarriers = any(each.opcode.startswith("SYNCS") for each in code.instructions)
 
@@ -887,13 +893,15 @@ class Flow:
         self._go(instruction, targets, "u32", lifter.plain(register), places)
 
     def _call_by_address(self, instruction: Instruction) -> None:
-        """Lift a call of a function whose address registers have: a switch over all functions."""
-        lifter, places = self._lifter, []
-        targets = self.targets(instruction)
+        """Lift a call of a function whose address registers have: a switch over all functions. One
+        that is taken in the code is its place there, one in memory is that of the function."""
+        lifter, targets = self._lifter, self.targets(instruction)
+        names = []
         for target in targets:
-            places.append(lifter.new("d"))
-            lifter.emit("mov.u64", places[-1], self._pointed[target])
-        self._go(instruction, targets, "u64", lifter.wide(lifter.operands[0]), places)
+            names.append(lifter.new("d"))
+            lifter.emit("mov.u64", names[-1], self._pointed[target])
+        places = [*names, *map(str, targets)]
+        self._go(instruction, targets * 2, "u64", lifter.wide(lifter.operands[0]), places)
 
     def _go(
         self, instruction: Instruction, targets: Sequence[int], kind: str, value: str,

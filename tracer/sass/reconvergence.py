@@ -58,15 +58,15 @@ def _broken(
     """Return the barriers that lanes which take a branch, and others, have left just before it: by
     a BREAK with the same predicate, or with the opposite one."""
     taken, other = set[str](), set[str]()
-    if branch.opcode != "BRA" or not branch.guard:
+    if branch.opcode[:3] != "BRA" or not branch.guard:
         return frozenset(), frozenset()
     opposite = branch.guard[1:] if branch.guard[0] == "!" else f"!{branch.guard}"
     address = branch.address
     for _ in range(_BREAKS_BEFORE):
         address -= BYTES
-        if address not in at or address + BYTES in flow.labels or at[address].opcode == "BRA":
+        if address not in at or address + BYTES in flow.labels or at[address].opcode[:3] == "BRA":
             break
-        if at[address].opcode == "BREAK":
+        if at[address].opcode.startswith("BREAK"):  # or BREAK.RELIABLE
             if at[address].guard == branch.guard:
                 taken.add(at[address].operands[-1])
             elif at[address].guard == opposite:

@@ -246,6 +246,15 @@ def test_a_register_of_the_lane_that_a_guard_lets_pass_goes_to_all() -> None:
     assert run(*lines) == [[3, 0]] * 32
 
 
+def test_lanes_that_break_out_of_a_barrier_meet_the_others_at_the_outer_one() -> None:
+    # lanes below 4 leave B1 by falling past the branch of the others
+    lines = ["ISETP.GE.AND P0, PT, R0, 0x8, PT", "ISETP.GE.AND P2, PT, R0, 0x4, PT",
+             "BSSY.RECONVERGENT B0, 0x110", "BSSY.RELIABLE B1, 0xf0", "@P0 BRA 0xe0",
+             "@!P2 BREAK.RELIABLE B1", "@P2 BRA 0xe0", "BRA 0x100", "BSYNC.RELIABLE B1",
+             "IADD3 R5, R5, 0x1, RZ", "BSYNC.RECONVERGENT B0", "VOTE.ANY R4, PT, PT"]  # fmt: skip
+    assert run(*lines) == [[0xFFFFFFFF, int(lane >= 4)] for lane in range(32)]
+
+
 def test_lanes_leave_where_the_guard_and_the_condition_of_an_exit_hold() -> None:
     # of lanes from 4 on those below 8 leave before anything is stored
     lines = ["ISETP.GE.AND P0, PT, R0, 0x4, PT", "ISETP.LT.AND P1, PT, R0, 0x8, PT",
@@ -509,6 +518,45 @@ def test_surfaces_are_read_written_and_updated(code: str) -> None:
     assert (written[0] == texels << 16).all()
     texels[:, 0] += 8 * 0x100
     assert (updated == texels).all()
+
+
+CHOSEN = """
+__device__ __noinline__ int twice(int n) { return n < 2 ? n : 2 * n; }
+__device__ __noinline__ int thrice(int n) { return n < 2 ? n : 3 * n; }
+extern "C" __global__ void k(int *out) {
+    int (*chosen)(int) = threadIdx.x % 2 ? twice : thrice;
+    out[threadIdx.x] = chosen(threadIdx.x);
+}
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_75", "sm_90"])
+def test_functions_whose_addresses_the_code_has_are_called(code: str) -> None:
+    with cutrace.Session(code=code) as gpu:
+        out = gpu.to_device(np.zeros(32, np.int32))
+        gpu.compile(CHOSEN).get_function("k")[1, 32](out)
+        wanted = [n if n < 2 else n * (2 if n % 2 else 3) for n in range(32)]
+        assert out.copy_to_host().tolist() == wanted
+
+
+IN_CLUSTERS = """
+extern "C" __global__ void __cluster_dims__(2, 1, 1) k(int *out) {
+    __shared__ int box[32];
+    box[threadIdx.x ^ 1] = blockIdx.x * 32 + threadIdx.x;
+    __syncthreads();
+    out[blockIdx.x * 32 + threadIdx.x] = box[threadIdx.x];
+}
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("code", ["sm_90", "sm_120"])
+def test_a_block_of_a_cluster_that_never_meets_the_others_has_memory_of_its_own(code: str) -> None:
+    with cutrace.Session(code=code) as gpu:
+        out = gpu.to_device(np.zeros(64, np.int32))
+        gpu.compile(IN_CLUSTERS, arch=code).get_function("k")[2, 32](out)
+        assert out.copy_to_host().tolist() == [n ^ 1 for n in range(64)]
 
 
 TO_CLUSTER = """.version 8.7

@@ -232,7 +232,9 @@ def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
     if fetch is None:
         return np.zeros(len(group.warps), dtype=np.int64)
     value = np.broadcast_to(fetch(group.frame), group.shape)
-    return value[:, 0].astype(np.int64)
+    lowest = group.active & (~group.active + np.uint32(1))  # the first lane may be elsewhere
+    lanes = np.frexp(np.maximum(lowest, 1).astype(np.float64))[1] - 1
+    return value[np.arange(len(lanes)), lanes].astype(np.int64)
 
 
 _TERMINATORS: Mapping[str, Callable[[Decoder, Instruction], Terminator | None]] = {
