@@ -49,16 +49,20 @@ API cudaError_t cudaOccupancyAvailableDynamicSMemPerBlock(size_t *shared, const 
     return done(cudaSuccess);
 }
 
-/* A cluster lies in one GPC, of which GH100 has 8; their SMs come in pairs, TPCs, which are shared
-   out evenly: 132 are 6 of 16 SMs and 2 of 18. Which chip lacks which SMs is not the same for all.
-   Source: NVIDIA H100 Tensor Core GPU Architecture, "H100 SM Architecture" and its table 3. */
+/* A cluster lies in one GPC, of which GH100 has 8; their SMs come in pairs, TPCs. Two H100 and an
+   H200 of 132 SMs hold 66 clusters of 2 blocks that fill an SM, 30 of 4 and 15 of 8: as GPCs of
+   these sizes do. Of other chips the pairs are shared out evenly. Source: Nsight Compute 2025.3,
+   launch__cluster_max_active; NVIDIA H100 Tensor Core GPU Architecture, table 3. */
 enum { GPCS = 8 };
 
 static int clusters_held(int blocks, int size)
 {
+    static const int measured[GPCS] = {18, 18, 18, 18, 18, 16, 16, 10};
     int pairs = device.facts.processors / 2, clusters = 0;
-    for (int gpc = 0; gpc < GPCS; gpc++)
-        clusters += 2 * (pairs / GPCS + (gpc < pairs % GPCS)) * blocks / size;
+    for (int gpc = 0; gpc < GPCS; gpc++) {
+        int even = 2 * (pairs / GPCS + (gpc < pairs % GPCS));
+        clusters += (device.facts.processors == 132 ? measured[gpc] : even) * blocks / size;
+    }
     return clusters;
 }
 
