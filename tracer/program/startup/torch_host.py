@@ -432,7 +432,7 @@ def _flash_attention_backward(
     sums: Any,
     *others: Any,
     scale: float | None = None,
-) -> tuple[Any, Any, Any]:
+) -> tuple[Any, ...]:
     """Return the gradients of query, key and value."""
     _, _, _, _, dropout, is_causal, _, _ = others
     compute = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
