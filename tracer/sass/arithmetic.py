@@ -1093,8 +1093,10 @@ def convert_packed(lifter: Lifter) -> None:
     lifter.take("F32")
     if lifter.has("TF32"):
         lifter.one({"PACK_B": ""})
+        rounding, limit = lifter.one({"RZ": ".rz"}, ".rn"), ".satfinite" * lifter.has("SATFINITE")
         to, value = lifter.require(2)
-        lifter.emit(f"cvt.rn{relu}.tf32.f32", lifter.to(to), lifter.single(value))
+        form = f"cvt{rounding}{limit}{relu}.tf32.f32"
+        lifter.emit(form, lifter.to(to), lifter.single(value))
         return
     kind = lifter.one({"F16": "f16", "BF16": "bf16"}, "f16")
     rounding, limit = lifter.one({"RZ": ".rz"}, ".rn"), ".satfinite" * lifter.has("SATFINITE")

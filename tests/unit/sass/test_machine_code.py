@@ -196,6 +196,9 @@ def done() -> Any:
         (("MOV R2, 0x41000000", "MOV R3, 0x41100000",
           "F2FP.SATFINITE.E8.F32.PACK_AB_MERGE_C.RP R4, R3, R2, RZ",
           "F2FP.BF16.E8.UNPACK_B R5, R4"), (0x8382, 0x41804100)),
+        # 13 bits of 1 + 2^13 - 1 ulp are cut off, or rounded up
+        (("MOV R2, 0x3f801fff", "F2FP.RELU.TF32.F32.PACK_B.RZ R4, R2",
+          "F2FP.TF32.F32.PACK_B R5, R2"), (0x3F800000, 0x3F802000)),
         # a predicate that is false keeps the old value, also of its own instruction
         (("ISETP.NE.AND P0, PT, RZ, RZ, PT", "MOV R4, 0x7", "@P0 IADD3 R4, R4, 0x1, RZ",
           "@!P0 ISETP.EQ.AND P0, PT, RZ, RZ, PT", "@P0 MOV R5, 0x3"), (7, 3)),
