@@ -234,7 +234,8 @@ def _by_warp(group: Group, fetch: Fetch | None) -> NDArray[np.int64]:
     value = np.broadcast_to(fetch(group.frame), group.shape)
     lowest = group.active & (~group.active + np.uint32(1))  # the first lane may be elsewhere
     lanes = np.frexp(np.maximum(lowest, 1).astype(np.float64))[1] - 1
-    return value[np.arange(len(lanes)), lanes].astype(np.int64)
+    numbers: NDArray[np.int64] = value[np.arange(len(lanes)), lanes].astype(np.int64)
+    return numbers
 
 
 _TERMINATORS: Mapping[str, Callable[[Decoder, Instruction], Terminator | None]] = {
