@@ -106,9 +106,9 @@ def our(module: str) -> ModuleType:
 def launches(source: Path) -> Iterator[Any]:
     """Yield the launch lines of a source."""
     text = source.read_text()
-    parse = our("tracer.host.source.launch_line").parse_launch
-    for comment in our("tracer.host.source.launch_comment").find_launch_comments(text):
-        yield parse(comment.text)
+    launch_line = our("tracer.session.source.launch_line")
+    for comment in launch_line.find_launch_comments(text):
+        yield launch_line.parse_launch(comment.text)
 
 
 def gallery() -> list[Path]:
@@ -135,7 +135,7 @@ def launch_all(source: Path) -> dict[str, Any]:
     import cupy
     import numpy as np
 
-    initial = our("tracer.host.source.initial")
+    initial = our("tracer.session.source.launch_line")
     names = sorted({line.kernel for line in launches(source)})
     module = cupy.RawModule(
         code=source.read_text(),
