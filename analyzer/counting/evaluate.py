@@ -9,6 +9,7 @@ The frames of many launches are therefore concatenated and compressed together.
 """
 
 import io
+import re
 import zlib
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import field
@@ -19,7 +20,7 @@ import polars as pl
 
 from ...base.dataclass import dataclass
 from ...base.frames import require_frames
-from .derived_columns import LAUNCH_COLUMN
+from .derived_columns import LAUNCH_COLUMN, PREFIXES
 from .left_out import LeftOut
 from .vocabulary import SCOPES, Counter
 
@@ -115,11 +116,29 @@ def columns(formula: str) -> frozenset[str]:
     return frozenset(expression(formula).meta.root_names())
 
 
+_PREFIX = re.compile(f"^(?:{'|'.join(PREFIXES)})")
+
+
+def expression_on(formula: str, present: Set[str]) -> pl.Expr | None:
+    """Parse a formula for a device with these raw counters; None if it lacks one of the formula's.
+
+    A space or access that never gets to a level of the device, as bulk copies before 9.0, counts 0
+    there. It does not if no other of the formula gets there: the device lacks the level.
+    """
+    absent = columns(formula) - present
+    if not absent:
+        return expression(formula)
+    levels = {_PREFIX.sub("", name) for name in columns(formula) & present if _PREFIX.match(name)}
+    if any(not _PREFIX.match(name) or _PREFIX.sub("", name) not in levels for name in absent):
+        return None
+    return expression(re.sub(rf"SUM\(({'|'.join(sorted(absent))})\)", "0", formula))
+
+
 def totals(raw: Raw, definitions: Definitions) -> dict[str, Value]:
     """Return the value of each counter over the whole launch, by heading.
 
-    None if the device lacks the counter, if its models lack a raw counter of the formula, if the
-    trace has left out data that it needs, or if a ratio divides by zero.
+    None if the device lacks the counter, if its models lack what the formula reads
+    (`expression_on`), if the trace has left out data that it needs, or if a ratio divides by zero.
     """
     return totals_of_each([raw], definitions)[0]
 
@@ -211,8 +230,9 @@ def _without_unknown(
 
 
 def _expressions(formulas: Mapping[str, str], column_names: Set[str]) -> list[pl.Expr]:
-    """Return the formulas that read only `column_names`, as expressions named by heading."""
-    return [expression(f).alias(h) for h, f in formulas.items() if columns(f) <= column_names]
+    """Return the formulas that can be evaluated with `column_names`, named by heading."""
+    each = {heading: expression_on(formula, column_names) for heading, formula in formulas.items()}
+    return [one.alias(heading) for heading, one in each.items() if one is not None]
 
 
 def _masked(raw: Raw, counts: pl.DataFrame, scope: str) -> pl.LazyFrame:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from ...models.analyses.control import LAUNCHED
 from ...models.replay.schedule.place import divide_sample
 from ...traces.schema import Launch
-from .evaluate import Definitions, Raw, Value, by, columns, expression, totals
+from .evaluate import Definitions, Raw, Value, by, columns, expression, expression_on, totals
 
 TAIL = 10.0
 """Factor of the distance to the farthest group, for tails as heavy as that of exponent 1.1."""
@@ -115,14 +115,18 @@ def _ends(
     assert sampling is not None
     weights = np.bincount(sampling.group, sampling.weight).astype(np.float64)
     replicates = _leave_out(raw.counts, keys, frame, weights)
-    usable_formulas = {h: f for h, f in formulas.items() if columns(f) <= {*replicates.columns}}
+    present = {*replicates.columns}
+    usable = {
+        heading: one
+        for heading, formula in formulas.items()
+        if (one := expression_on(formula, present)) is not None
+    }
     without = replicates.group_by(_GROUP, maintain_order=True).agg(
-        expression(formula).cast(pl.Float64).alias(heading)
-        for heading, formula in usable_formulas.items()
+        one.cast(pl.Float64).alias(heading) for heading, one in usable.items()
     )
     unseen = 1 - float(np.count_nonzero(sampling.group)) / max(weights[1:].sum(), 1)
     ends = {}
-    for heading in usable_formulas:
+    for heading in usable:
         value = frame[heading].cast(pl.Float64).to_numpy()
         whole = frame[heading].dtype.is_integer()
         others = without[heading].to_numpy().reshape(len(frame), len(weights) - 1)

@@ -47,6 +47,22 @@ def test_what_the_models_do_not_carry_is_absent_and_what_did_not_happen_is_zero(
     assert totals(Raw(empty, {}), asked) == {"other": None, "lacking": None, "none": 0}
 
 
+def test_a_term_that_a_device_cannot_have_is_zero_but_a_level_that_it_lacks_is_absent() -> None:
+    names = {"requests": "global_load_l2_reads", "moved": "global_load_requests"}
+    raw = Raw(counts().rename(names), {})
+    asked = {
+        "some": counter("SUM(global_load_l2_reads) + 3 * SUM(bulk_load_l2_reads)"),
+        "less": counter("SUM(global_load_l2_reads) - SUM(bulk_load_l2_reads)"),
+        "none": counter("SUM(bulk_load_l2_reads) + SUM(bulk_store_l2_reads)"),
+        "level": counter("SUM(global_load_requests) - SUM(global_load_l1_reads)"),
+        "other": counter("SUM(global_load_l2_reads) + SUM(passes)"),
+    }
+    expected = {"some": 13, "less": 13, "none": None, "level": None, "other": None}
+    assert totals(raw, asked) == expected
+    lines = by(raw, asked, ["pc"]).select("pc", "some", "level").rows()
+    assert lines == [(0, 5, None), (1, 8, None)]
+
+
 def test_a_ratio_without_a_divisor_is_absent() -> None:
     asked = {"r": counter("CAST(SUM(requests) AS DOUBLE) / NULLIF(SUM(moved), 0)")}
     assert totals(Raw(counts(), {}), asked) == {"r": 13 / 290}
