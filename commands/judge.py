@@ -24,7 +24,7 @@ from .options.recording import SOURCES, record_source
 from .options.replay import REPLAY, with_devices
 from .options.selection import READING, Reading
 from .options.verb import Line, ProgramWords, Typed, argument, shown, value, verb
-from .running.program import script_command
+from .running.program import command_of
 from .running.resolve_trace import open_trace
 from .running.stop import Stop
 
@@ -267,7 +267,7 @@ class _SideMaker:
         from ..analyzer.comparison.side import read_side
         from ..traces.reader import read_trace
 
-        if path.suffix in SOURCES and self._program is None and not script_command([path], None):
+        if path.suffix in SOURCES and self._program is None and not command_of([path], None):
             values: dict[str, Values] = {}
             inputs: dict[str, list[str]] = {}
             recording = replace(

@@ -11,7 +11,7 @@ from .options.complete import Complete, devices
 from .options.recording import RECORDING, Recording, record_source
 from .options.verb import ProgramWords, argument, value, verb
 from .running.analyzer_hooks import attach_profiler_log
-from .running.program import build, choose_device, record_command, script_command
+from .running.program import build, choose_device, command_of, record_command
 
 
 def _of_program(help: str, metavar: str, *names: str, complete: Complete | None = None) -> Any:
@@ -102,8 +102,8 @@ def record(
     """Run a kernel, or a whole program, and write the trace of its launches."""
     words = program
     name = str(sources[0]) if sources else ""
-    if script := script_command(sources or [], words):
-        words, sources = script, None
+    if command := command_of(sources or [], words):
+        words, sources = command, None
     links = [f"-L{folder}" for folder in library_folders or ()]
     links += [f"-l{each}" for each in libraries or ()]
     if links and (words is None or not sources):

@@ -1,12 +1,12 @@
 """The program after `--` on a command line: build it, run it unchanged, and record it."""
 
+import os
 import re
 import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from os import environ
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from ...base.errors import of_kind
 from ...base.progress import running
 from ...models.replay.interface.options import DEFAULT_DEVICE
 from ..options.command_line import device_of, quote
-from ..options.recording import Recording
+from ..options.recording import SOURCES, Recording
 from ..terminal.progress import progress
 from .analyzer_hooks import estimate_time, make_stopwatch
 
@@ -27,17 +27,37 @@ if TYPE_CHECKING:
 _RECORDS_ITSELF = re.compile(r"^\s*(?:import|from)\s+cutrace\b", re.MULTILINE)
 
 
-def script_command(sources: Sequence[Path], arguments: Sequence[str] | None) -> tuple[str, ...]:
-    """Return the command for a script that does not import cutrace; empty if there is none.
+_SCRIPT, _ELF = b"#!", b"\x7fELF"
+_RELOCATABLE = 1
+"""The type of an ELF file that a linker is yet to read."""
 
-    Its arguments are the words after the script, and `arguments`, those after `--`.
+
+def is_program(path: Path) -> bool:
+    """Return whether a file is an executable program, no source and no library or object file."""
+    if path.suffix in SOURCES or not path.is_file() or not os.access(path, os.X_OK):
+        return False
+    with path.open("rb") as file:
+        head = file.read(18)
+    if head.startswith(_ELF):
+        return head[16:] != bytes((_RELOCATABLE, 0)) and ".so" not in path.suffixes
+    return head.startswith(_SCRIPT)
+
+
+def command_of(sources: Sequence[Path], arguments: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the command for a program, or for a Python script that does not import cutrace; empty
+    if the first source is neither.
+
+    Its arguments are the words after it, and `arguments`, those after `--`.
     """
-    script = sources[0] if sources else Path()
-    if script.suffix != ".py" or not script.is_file():
+    first = sources[0] if sources else Path()
+    words = (*map(str, sources[1:]), *(arguments or ()))
+    if is_program(first):
+        return (str(first) if os.sep in str(first) else f"./{first}", *words)
+    if first.suffix != ".py" or not first.is_file():
         return ()
-    if _RECORDS_ITSELF.search(script.read_text(encoding="utf-8", errors="replace")):
+    if _RECORDS_ITSELF.search(first.read_text(encoding="utf-8", errors="replace")):
         return ()
-    return (sys.executable, *map(str, sources), *(arguments or ()))
+    return (sys.executable, str(first), *words)
 
 
 def choose_device(name: str | None) -> "Device":
@@ -46,7 +66,7 @@ def choose_device(name: str | None) -> "Device":
     from ...models.replay.device.device import load_device
     from ...tracer.program.session import Device
 
-    named = name or environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE
+    named = name or os.environ.get("CUTRACE_DEVICE") or DEFAULT_DEVICE
     model = load_device(named)
 
     def fits(registers: int, shared: int, threads: int) -> int:

@@ -4,7 +4,6 @@ A Python script that imports cutrace runs in this process; others run as program
 stays for the command line, in Python for as long as the process.
 """
 
-import os
 import sys
 from contextlib import nullcontext, redirect_stdout
 from os import PathLike
@@ -19,7 +18,7 @@ from ...traces.address import as_given
 from ..options.command_line import typed
 from ..options.recording import SOURCES, Recording, record_source
 from ..options.selection import Reading
-from .program import build, choose_device, ending_text, run_program, script_command, tell_end
+from .program import build, choose_device, command_of, ending_text, run_program, tell_end
 
 if TYPE_CHECKING:
     from ...traces.reader import Trace
@@ -82,12 +81,7 @@ def _is_run(source: Path, program: tuple[str, ...] | None) -> bool:
     """
     if source.is_dir():
         return False
-    return program is not None or is_program(source) or bool(script_command([source], None))
-
-
-def is_program(path: Path) -> bool:
-    """Return whether a file is executable and no source of kernels."""
-    return path.suffix not in SOURCES and path.is_file() and os.access(path, os.X_OK)
+    return program is not None or bool(command_of([source], None))
 
 
 def _record(
@@ -103,10 +97,8 @@ def _record(
     from ...tracer.program.run import Order
 
     device, path = choose_device(next(iter(replay.devices), None)), None
-    if source is not None and (script := script_command([source], words)):
-        words = script
-    elif source is not None and is_program(source):
-        words = (str(source) if os.sep in str(source) else f"./{source}", *words)
+    if source is not None and (command := command_of([source], words)):
+        words = command
     elif source is not None:
         path = build([source], recording, "", device)
         words = (f"./{path.name}", *words)

@@ -106,6 +106,37 @@ def test_a_program_of_several_files_is_built_and_built_anew_where_one_changes(
         assert done.trace.launches[0].launch.grid == (count, 1, 1)
 
 
+def test_a_program_named_as_a_source_is_recorded_with_its_arguments(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(
+        HEAD
+        + """
+__global__ void k() {}
+int main(int words, char **word) { k<<<atoi(word[1]), words>>>(); return words - 3; }
+"""
+    )
+    built = cutrace(tmp_path, "nvcc", "app.cu", "-o", "93")
+    assert built.status == 0, built.err
+    (tmp_path / "run.sh").write_text('#!/bin/sh\nexec ./93 "$@"\n')
+    (tmp_path / "run.sh").chmod(0o755)
+    for blocks, words in enumerate((["./93"], ["93"], ["./run.sh"]), 5):
+        done = cutrace(tmp_path, "record", "-o", "app.cutrace", *words, "--", f"{blocks}", "x")
+        assert done.status == 0, done.err
+        launch = done.trace.launches[0].launch
+        assert (launch.grid, launch.block) == ((blocks, 1, 1), (3, 1, 1))
+
+
+def test_an_object_file_named_as_a_source_is_linked(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text(
+        HEAD + "__global__ void k() {}\nint main() { k<<<7, 1>>>(); }\n"
+    )
+    built = cutrace(tmp_path, "nvcc", "-c", "app.cu", "-o", "app.o")
+    assert built.status == 0, built.err
+    (tmp_path / "app.o").chmod(0o755)  # as on a file system without modes
+    done = cutrace(tmp_path, "record", "app.o", "--")
+    assert done.status == 0, done.err
+    assert done.trace.launches[0].launch.grid == (7, 1, 1)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
