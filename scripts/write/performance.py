@@ -44,8 +44,9 @@ def write() -> str:
 HEAD = """# How fast, how large, how sure
 
 `scripts/write/performance.py` writes this page from two sets of measurements ({machine}).
-`scripts/bench --json` gives medians of wall time. `scripts/scale` gives CPU seconds of one warm
-process, the best of three runs. Its kernels: *stream* loads consecutive words, *gather* random
+`scripts/bench --json` gives medians of wall time, for the first table and [those beside
+others](#compared-with-others). `scripts/scale` gives CPU seconds of one warm process, the best
+of three runs, for the rest. Its kernels: *stream* loads consecutive words, *gather* random
 words, *spmv* multiplies a sparse matrix, in *wander* each lane branches at random."""
 
 
@@ -82,12 +83,13 @@ def _reasons(goals: Sequence[Goal]) -> Iterator[str]:
 
 TARGETS = """## Targets and results
 
-Targets are in brackets; bold results miss theirs. An `x` is the time of another program divided by
-cutrace's, from the launch to the closed trace, in a warm process: more is better. Numba's simulator
-runs the size in brackets. The *bare recorder* (`scripts/measure/bench_recorder.cpp`) is a loop
-compiled by g++ that runs warps and keeps a row for each access, but checks no addresses and writes
-nothing: the limit of this machine. The last two columns are cutrace's time divided by the bare
-recorder's: less is better."""
+A target stands as "at least" or "at most" behind its result or in its column's title; bold
+results miss theirs. An `x` is the time of another program divided by cutrace's, from the launch
+to the closed trace, in a warm process: more is better. Beside the size of a work is a smaller or
+other size in brackets, which Numba's simulator runs. An empty cell was not measured. The *bare
+recorder* (`scripts/measure/bench_recorder.cpp`) is a loop compiled by g++ that runs warps and
+keeps a row for each access, but checks no addresses and writes nothing: the limit of this
+machine. The last two columns are cutrace's time divided by the bare recorder's: less is better."""
 MEMORY = """Memory, with 10^8 accesses: the peak of the process, interpreter and libraries (100 to
 170 MB) included, and its relative increase from 10^7 accesses (0.1 is 10 %):"""
 
@@ -116,8 +118,7 @@ def _bench(bench: Measured) -> Iterator[str]:
     yield (
         f"## Compared with others\n\nMedians, in seconds, load {bench['machine']['load']}. The last"
         f" three columns are of the sizes in brackets, in a separate run, load {small}. The column"
-        " of g++ has the same work as a C++ loop that records nothing. An empty cell was not"
-        " measured."
+        " of g++ has the same work as a C++ loop that records nothing."
     )
     yield _table(
         (
@@ -144,7 +145,8 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     yield (
         "## Cost is linear\n\nThe time is `offset + slope * size`, where the size is a number of"
         " threads, iterations, rows or devices. R² is 1 for a perfect line. Replay is without"
-        " caches."
+        " caches. Devices are the least alike: the newest, which come first, share most of the work"
+        " of a replay, and the oldest have rules of their own."
     )
     yield _table(
         ("what", "sizes", "of a", "slope", "offset, s", "R²"),
@@ -186,20 +188,20 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 
 SAMPLING = """## Samples of blocks
 
-`--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal stretches
-in between, and gives each counter a 95 % confidence interval. The samples were drawn with many
-seeds. The coverage of a counter is the share of seeds whose interval contains the true value;
-*least coverage* is that of the worst counter.
+`--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal
+stretches in between, and gives each counter a 95 % confidence interval. The samples were drawn
+with many seeds. The coverage of a counter is the share of seeds whose interval contains the true
+value; *least coverage* is that of the worst counter.
 
 Student's interval alone is too narrow. In a sparse matrix whose rows have Pareto's lengths
 (exponent 1.3), a few blocks do much of the work and most samples have none of these; Student's
-interval covers the true value in 70 to 85 of 100 samples. `analyzer/counting/interval.py` therefore
-divides the sampled blocks into groups and widens the interval at each end: by ten times the
-distance from the median of the groups' values to the farthest value on that side, divided by the
-number of groups. With four blocks of such a matrix an interval reaches from almost nothing to three
-times the value. For equal blocks, as in the transpose, the addition is zero. Intervals do not cover
-rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the
-work), nor the edges of a large grid, each represented by one block."""
+interval covers the true value in 70 to 85 of 100 samples. `analyzer/counting/interval.py`
+therefore divides the sampled blocks into groups and widens the interval at each end by 10 d / g.
+Here g is the number of groups, and d the distance from the median of their values to the
+farthest value on that side. With four blocks of such a matrix an interval reaches from almost
+nothing to three times the value. For equal blocks, as in the transpose, the addition is zero.
+Intervals do not cover rare blocks unlike all others (most samples of 40 blocks miss 1 block in
+100 with 100 times the work), nor the edges of a large grid, each represented by one block."""
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {

@@ -37,16 +37,17 @@ NAMES = {
 """The work of each case: its size, and in brackets the one for Numba's simulator."""
 OCLGRIND = (
     "Oclgrind: it uses both cores. These recordings ran blocks on one core, and compressed on the"
-    " other. For SpMV even the bare recorder takes a twentieth of Oclgrind's time."
+    " other. For SpMV even the bare recorder takes a twentieth of Oclgrind's time, which is all"
+    " that 20 x leaves."
 )
 SIMULATOR = (
-    "Numba's simulator: it takes some 0.2 ms per thread, so the target of 1000 x leaves cutrace"
-    " 0.2 µs per thread. In SpMV a thread computes a row, with random reads; even the bare recorder"
-    " takes longer for one."
+    "Numba's simulator: for a thread of SpMV, which computes a row with random reads, it takes"
+    " some 0.2 ms, so the target of 1000 x leaves cutrace 0.2 µs. Even the bare recorder takes"
+    " longer. In BFS the cost of each launch counts."
 )
 BARE = (
-    "BFS: it has a launch for each level, each with a fixed cost of some 2 ms: seven files,"
-    " preparing a launch, comparing paths."
+    "BFS: it has a launch for each level, each with a fixed cost of some 2 ms in a trace: seven"
+    " files, preparing a launch, comparing paths."
 )
 LANES = (
     "Lane instructions: registers of alternating warps pass through the processor's caches; time"
@@ -74,11 +75,11 @@ MEMORY = (
     " blocks have more rows: 6 MB here, 38 MB for blocks ten times as long."
 )
 SAMPLING = (
-    "Sampling: a launch has a fixed cost of some 4 ms, whatever its blocks: seven files and a"
-    " manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also write to"
-    " some 5,000 pages of memory, which the system zeroes at 2 µs each. The sample of SpMV has 6 of"
-    " 391 blocks, so it could reach 65 x at most. With 16 times as many rows the fixed cost matters"
-    " less, and the target is met."
+    "Sampling: a trace with one launch has a fixed cost of some 4 ms, whatever its blocks: seven"
+    " files and a manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also"
+    " write to some 5,000 pages of memory, which the system zeroes at 2 µs each. The sample of SpMV"
+    " has 6 of 391 blocks, so it could reach 65 x at most. With 16 times as many rows the fixed"
+    " cost matters less, and the target is met."
 )
 
 
