@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from performance_goals import (
-    NAMES,
     Goal,
     bench_goals,
     byte_goals,
@@ -35,7 +34,6 @@ def write() -> str:
     parts = [
         HEAD.format(machine=_machine(scale["machine"])),
         *_targets(cases["cases"], scale),
-        *(_bench(cases) if cases["cases"] else ()),
         *(text for name, section in SECTIONS.items() if name in scale for text in section(scale)),
     ]
     return filled("\n\n".join(parts) + "\n")
@@ -44,9 +42,9 @@ def write() -> str:
 HEAD = """# How fast, how large, how sure
 
 `scripts/write/performance.py` writes this page from two sets of measurements ({machine}).
-`scripts/bench --json` gives medians of wall time, for the first table and [those beside
-others](#compared-with-others). `scripts/scale` gives CPU seconds of one warm process, the best
-of three runs, for the rest. Its kernels: *stream* loads consecutive words, *gather* random
+`scripts/bench --json` gives medians of wall time, for the first table (the seconds are in
+`docs/bench.json`). `scripts/scale` gives CPU seconds of one warm process, the best of three runs,
+for the rest. Its kernels: *stream* loads consecutive words, *gather* random
 words, *spmv* multiplies a sparse matrix, in *wander* each lane branches at random."""
 
 
@@ -110,35 +108,6 @@ def _goal_table(goals: Sequence[Goal]) -> str:
 
 def _title(column: str, targets: set[str]) -> str:
     return f"{column} ({''.join(targets)})" if len(targets) == 1 else column
-
-
-def _bench(bench: Measured) -> Iterator[str]:
-    """The measurements of scripts/bench."""
-    small = (bench["small_machine"] if "small_machine" in bench else bench["machine"])["load"]
-    yield (
-        f"## Compared with others\n\nMedians, in seconds, load {bench['machine']['load']}. The last"
-        f" three columns are of the sizes in brackets, in a separate run, load {small}. The column"
-        " of g++ has the same work as a C++ loop that records nothing."
-    )
-    yield _table(
-        (
-            *("kernel", "cutrace", "Oclgrind", "`g++ -O2`", "bare recorder", "trace, MB"),
-            *("cutrace (size in brackets)", "Numba's simulator", "bare recorder"),
-        ),
-        (
-            (
-                *(
-                    NAMES[c["name"]],
-                    _short(c["cutrace"]),
-                    _short(c["oclgrind"]),
-                    _short(c["native"]),
-                ),
-                *(_short(c.get("recorder")), _short(c["trace_bytes"] / 1e6), _short(c["small"])),
-                *(_short(c["simulator"]), _short(c.get("small_recorder"))),
-            )
-            for c in bench["cases"]
-        ),
-    )
 
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
@@ -214,10 +183,6 @@ SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
-
-
-def _short(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
 
 
 def _time(seconds: float) -> str:

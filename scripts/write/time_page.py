@@ -25,8 +25,6 @@ CALIBRATION = {
     ("brucefan1983-src-06-memory-static", "0"),
 }
 """Launches that parameters come from: few_threads in one block, the empty kernels, and a printf."""
-WORST = 3
-"""How many of the worst estimates the page lists."""
 MEASURED = ROOT / "models" / "devices" / "measured"
 COMPARED = ("70", "75", "80", "86", "89")
 """Capabilities with published latencies whose estimates were compared with measured times."""
@@ -228,24 +226,6 @@ def _line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def worst() -> str:
-    """The launches with the worst estimates of all tables."""
-    lines = [
-        "| table | program | kernel | measured, us | estimate | ratio | takes longest | bound |",
-        "|---|---|---|---:|---:|---:|---|---:|",
-    ]
-    tables = dict.fromkeys(table for _, table, *_ in SETS)
-    rows = [(table, row) for table in tables for row in read(table) if row.get("bound")]
-    rows = [each for each in rows if each[1]["estimate"]]
-    rows.sort(key=lambda each: -max(ratio(each[1]), 1 / ratio(each[1])))
-    for table, row in rows[:WORST]:
-        times = [f"{float(row[name]) / 1000:,.2f}" for name in ("measured", "estimate", "bound")]
-        place = f"`{table}` | {row['program']} | `{row['kernel']}`"
-        last = f"{ratio(row):.2f} | {row['slowest']} | {times[2]}"
-        lines.append(f"| {place} | {times[0]} | {times[1]} | {last} |")
-    return "\n".join(lines) + "\n"
-
-
 def intervals() -> str:
     """A row per compute capability with latencies."""
     every = {"9.0": (0.8, 1.33, "measured on an H200 and an H100", "4 of 5 launches")}
@@ -266,7 +246,7 @@ def page() -> str:
     read_once = dict.fromkeys(table for _, table, *_ in SETS)
     every = [row for table in read_once for row in read(table) if row.get("bound")]
     below = sum(float(row["measured"]) < float(row["bound"]) for row in every)
-    tables = {"accuracy": accuracy(), "worst": worst(), "intervals": intervals(), "fifth": fifth()}
+    tables = {"accuracy": accuracy(), "intervals": intervals(), "fifth": fifth()}
     text = TEMPLATE.read_text(encoding="utf-8")
     return filled(
         text.format(**tables, below=NUMBERS[below], all=f"{len(every):,}", clocks=clocks())
