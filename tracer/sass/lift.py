@@ -285,7 +285,7 @@ class Lifter:
             return Operand("#", text, *signs, int(text, 0))
         if match := HALF.fullmatch(text):
             return Operand("R", self._half_of_address(*match.groups()), *signs)
-        return Operand("#", text, *signs, self.now.immediate)
+        return Operand("#", text, number=self.now.immediate)  # its sign is in there
 
     def _half_of_address(self, half: str, name: str, more: str | None) -> str:
         """Return a register, without its `%`, with half of a variable's address."""
@@ -330,7 +330,7 @@ class Lifter:
     def single(self, operand: Operand) -> str:
         """Return an operand as an f32."""
         if operand.kind == "#":
-            return f"0f{self.now.immediate:08X}"  # its sign is in there
+            return f"0f{self.now.immediate:08X}"
         if operand.suffix or operand.inverted:
             raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
         value = "0f00000000" if operand.is_zero else self.plain(operand)

@@ -48,8 +48,9 @@ def instructions(lines: list[str]) -> Iterator[Instruction]:
         match = re.fullmatch(r"(?:@(\S+) )?(\S+) ?(.*)", line)
         assert match
         operands = tuple(each.strip() for each in match[3].split(",") if each)
-        floats = [each for each in operands if re.fullmatch(r"-?\d+\.\d+", each)]
-        bits = int(np.float32(floats[0]).view(np.uint32)) if floats else 0
+        floats = [float(each) for each in operands if re.fullmatch(r"[+-]?(\d+\.\d+|INF)", each)]
+        form = ">d" if match[2][0] == "D" else ">f"  # of a double, its upper word
+        bits = int.from_bytes(struct.pack(form, floats[0])[:4], "big") if floats else 0
         calls = match[2].startswith("CALL")
         yield Instruction(16 * number, match[2], operands, match[1] or "", bits, calls)
 
@@ -144,6 +145,10 @@ def done() -> Any:
         (("MOV R2, 0x40400000", "FADD R4, R2, -0.5", "FMNMX R5, R2, -0.5, !PT"),
          (0x40200000, 0x40400000)),
         # 1.5 + 1.5 of a constant bank is 3, whose upper word is 0x40080000
+        # 1.5 - 0.5 is 1, -1.5 - 0.5 is -2, and 1.5 less infinity has a sign
+        (("MOV R3, 0x3ff80000", "MOV R2, RZ", "DADD R4, R2, -0.5"), (0, 0x3FF00000)),
+        (("MOV R3, 0x3ff80000", "MOV R2, RZ", "DADD R4, -R2, -0.5"), (0, 0xC0000000)),
+        (("MOV R3, 0x3ff80000", "MOV R2, RZ", "DADD R4, R2, -INF"), (0, 0xFFF00000)),
         (("MOV R2, c[0x2][0x0]", "MOV R3, c[0x2][0x4]", "DADD R4, R2, c[0x2][0x0]"),
          (0, 0x40080000)),
         # |3 - 10| + 5
