@@ -128,8 +128,10 @@ def add3(lifter: Lifter) -> None:
     sources = 3 if lifter.opcode.endswith("IADD3") else 2
     written, values, behind = _split(lifter, sources)
     if saturates:
-        a, b, *rest = sorted(values, key=lambda each: (each.is_zero, each.negative))
-        if extended or _is_written(written) or a.negative or any(not o.is_zero for o in rest):
+        zeros = [each for each in values if each.is_zero]
+        others = [each for each in values if not each.is_zero]
+        a, b, *rest = sorted([*others, *zeros][:2], key=lambda each: each.negative) + others[2:]
+        if extended or _is_written(written) or a.negative or rest:
             raise lifter.refuse("cutrace does not know this form")
         form = "sub.sat.s32" if b.negative else "add.sat.s32"
         lifter.emit(form, lifter.to(lifter.operands[0]), lifter.word(a),
@@ -1133,6 +1135,20 @@ def convert_bytes(lifter: Lifter) -> None:
     lifter.emit(form + ".b32" * (not half), lifter.to(to), *words)
 
 
+def convert_to_byte(lifter: Lifter) -> None:
+    """F2IP: an f32, rounded and cut to the range of a byte, zero-extended.
+
+    It packs bytes, but ptxas makes it of one conversion: the places of others are RZ.
+    """
+    kind, rounding = lifter.one({"U8": "u8"}), lifter.one(_WHOLE, ".rni")
+    lifter.one({"F32": ""})
+    lifter.take("NTZ")
+    to, high, value, before = lifter.require(4)
+    if not (high.is_zero and before.is_zero):
+        raise lifter.refuse("cutrace does not know this form")
+    lifter.emit(f"cvt{rounding}.sat.{kind}.f32", lifter.to(to), lifter.single(value))
+
+
 _HALVES = {"H0_H0": (0, 0), "H1_H1": (1, 1), "H1_H0": (1, 0), "H0_NH1": None}
 
 
@@ -1293,13 +1309,12 @@ def difference(lifter: Lifter) -> None:
     lifter.emit(f"sad.{kind}", lifter.to(to), lifter.word(a), lifter.word(b), lifter.word(c))
 
 
-def sum_of_differences(lifter: Lifter) -> None:
-    """VABSDIFF4.ACC: the sum of |a - b| of four bytes, plus c."""
+def byte_differences(lifter: Lifter) -> None:
+    """VABSDIFF4: |a - b| of each of four bytes; with ACC their sum plus c."""
     kind = lifter.one({"U8": "u32", "S8": "s32"}, "s32")
-    if not lifter.has("ACC"):
-        raise lifter.refuse("cutrace does not know this form")
+    add = ".add" * lifter.has("ACC")
     to, *values = lifter.require(4)
-    form = f"vabsdiff4.u32.{kind}.{kind}.add"
+    form = f"vabsdiff4.u32.{kind}.{kind}{add}"
     lifter.emit(form, lifter.to(to), *map(lifter.word, values))
 
 
@@ -1353,6 +1368,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(("F2F", "F2I", "I2F", "I2FP", "FRND"), convert),
     "F2FP": convert_packed,
     "I2IP": convert_bytes,
+    "F2IP": convert_to_byte,
     "I2I": convert_integer,
     "HADD2": _half("add"),
     "HMUL2": _half("mul"),
@@ -1362,7 +1378,7 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(("HMNMX2", "VHMNMX"), extreme_halves),
     "IDP": dot_product,
     "VABSDIFF": difference,
-    "VABSDIFF4": sum_of_differences,
+    "VABSDIFF4": byte_differences,
     **dict.fromkeys(
         ("NOP", "BSSY", "BSYNC", "BREAK", "BMOV", "YIELD", "DEPBAR", "ERRBAR", "CGAERRBAR"),
         nothing,

@@ -185,6 +185,21 @@ def done() -> Any:
         # 2^31 - 1 and 5, -2^31 and 5 away: the ends of the range
         (("MOV R2, 0x7fffffff", "MOV R3, 0x5", "VIADD.S32.ISAT R4, R2, R3",
           "MOV R2, 0x80000000", "VIADD.S32.ISAT R5, R2, -R3"), (0x7FFFFFFF, 0x80000000)),
+        # 0 - -2^31 is too great
+        (("MOV R2, 0x80000000", "VIADD.S32.ISAT R4, RZ, -R2", "VIADD.S32.ISAT R5, -R2, RZ"),
+         (0x7FFFFFFF, 0x7FFFFFFF)),
+        (("MOV R2, 0x7", "IADD3.SAT R4, RZ, -R2, RZ", "VIADD.S32.ISAT R5, RZ, RZ"),
+         (0xFFFFFFF9, 0)),
+        # |1 - 5|, |3 - 1|, |255 - 0| and |0 - 128| of bytes
+        (("MOV R2, 0xff0301", "MOV R3, 0x80000105", "VABSDIFF4.U8 R4, R2, R3, R2"),
+         (0x80FF0204, 0)),
+        # bytes of 2.5 to even, and cut off from 3.5; of 300 and no number; -1 and infinity
+        (("MOV R2, 0x40200000", "F2IP.U8.F32.NTZ R4, RZ, R2, RZ", "MOV R2, 0x40600000",
+          "F2IP.U8.F32.TRUNC.NTZ R5, RZ, R2, RZ"), (2, 3)),
+        (("MOV R2, 0x43960000", "F2IP.U8.F32.NTZ R4, RZ, R2, RZ", "MOV R2, 0x7fffffff",
+          "F2IP.U8.F32.TRUNC.NTZ R5, RZ, R2, RZ"), (255, 0)),
+        (("MOV R2, 0xbf800000", "F2IP.U8.F32.NTZ R4, RZ, R2, RZ", "MOV R2, 0x7f800000",
+          "F2IP.U8.F32.TRUNC.NTZ R5, RZ, R2, RZ"), (0, 255)),
         # bytes: 1 - 2, 5 + 3; the least of 1 and 2, 255 and 4
         (("MOV R2, 0xff01", "MOV R3, 0x402", "VIADD.U8x4 R4, R2, -R3",
           "VIMNMX.U8x4 R5, R2, R3, PT"), (0xFBFF, 0x401)),
@@ -310,6 +325,7 @@ def test_lanes_reconverge_where_their_barrier_says() -> None:
         ("EXIT.KEEPREFCOUNT", "does not know this exit"),
         ("MOV R4, 32@lo(nobody)", "knows no code with the symbol `nobody`"),
         ("P2R R4, PR, RZ, 0x7, 0x1, 0x2", "does not know this form"),
+        ("F2IP.U8.F32.NTZ R4, R3, R2, RZ", "does not know this form"),
         ("BRA 0x4000", "goes to address 0x4000, which has no instruction"),
         ("S2R R4, SR_NOBODY", "does not know this special register"),
         ("BRX R2, -0x60", "does not know where this goes"),
