@@ -117,7 +117,7 @@ def add3(lifter: Lifter) -> None:
         to, a, b = lifter.require(3)
         lifter.emit("add.u16x2", lifter.to(to), lifter.word(a), lifter.word(b))
         return None
-    if lifter.has("U8x4"):
+    if lifter.has("U8x4", "S8x4"):
         to, a, b = lifter.require(3)
         words = [lifter.word(a), lifter.word(replace(b, negative=False)), "0"]
         verb = "vsub4" if b.negative else "vadd4"

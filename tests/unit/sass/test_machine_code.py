@@ -203,6 +203,8 @@ def done() -> Any:
         # bytes: 1 - 2, 5 + 3; the least of 1 and 2, 255 and 4
         (("MOV R2, 0xff01", "MOV R3, 0x402", "VIADD.U8x4 R4, R2, -R3",
           "VIMNMX.U8x4 R5, R2, R3, PT"), (0xFBFF, 0x401)),
+        (("MOV R2, 0xff01", "MOV R3, 0x402", "VIADD.S8x4 R4, R2, -R3",
+          "VIADD.S8x4 R5, R2, R3"), (0xFBFF, 0x303)),
         # 1.5 of the upper half plus 2.0; 1.5 * 2 + 2
         (("MOV R2, 0x3e004000", "MOV R3, 0x40000000", "FHADD R4, R2.H1, R3",
           "FHFMA R5, R2.H1, R2, R3"), (0x40600000, 0x40A00000)),
