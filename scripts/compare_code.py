@@ -161,7 +161,7 @@ def run_task(task: Task) -> list[Outcome]:
 def tell(outcomes: Counter[str], name: str, problem: str) -> None:
     """Count an outcome, and print what is not equal."""
     kind = "equal" if not problem else "refused" if "does not know" in problem else "different"
-    if "NVIDIA's assembler refuses" in problem or "not assembled" in problem:
+    if re.search(r"NVIDIA's assembler (refuses|crashed|did not finish)|not assembled", problem):
         outcomes["not assembled"] += 1
         return
     outcomes[kind] += 1

@@ -109,6 +109,8 @@ def _common(one: Barriers, other: Barriers) -> Barriers:
 
 def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     """Return a kernel whose branches reconverge by barriers; `addresses` are those of its pcs."""
+    # A row that lanes of a recursion meet at lies between two instructions: it is of the next one.
+    addresses = [-(-each // BYTES) * BYTES for each in addresses]
     before = find_barriers(flow)
     returns = {each.address for each in flow.reached if each.opcode.startswith("RET")}
     block_at = {addresses[block.first]: block.number for block in reversed(kernel.blocks)}

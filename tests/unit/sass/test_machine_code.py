@@ -344,10 +344,7 @@ def test_what_is_not_known_is_refused_by_kernel_address_and_text(line: str, why:
         assert f"`{line}`" in message
 
 
-@needs_disassembler
-@pytest.mark.parametrize("engine", ["array", "compiled"])
-def test_a_function_calls_itself_as_deep_as_each_lane_needs(engine: str, tmp_path: Path) -> None:
-    depth = """.version 8.0
+DEPTH = """.version 8.0
 .target sm_80
 .address_size 64
 .func (.param .b32 sum) depth(.param .b32 n) {
@@ -358,12 +355,19 @@ sub.u32 %r3, %r1, 1;
 call.uni (below), depth, (less); ld.param.b32 %r2, [below]; }
 add.u32 %r2, %r2, %r1;
 DONE: st.param.b32 [sum], %r2; ret; }
-.visible .entry k(.param .u64 out, .param .u32 n) {
+"""
+"""A function that calls itself: the sum of the numbers up to one."""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_a_function_calls_itself_as_deep_as_each_lane_needs(engine: str, tmp_path: Path) -> None:
+    depth = f"""{DEPTH}.visible .entry k(.param .u64 out, .param .u32 n) {{
 .reg .b32 %r<4>; .reg .b64 %o, %w; ld.param.u64 %o, [out]; mov.u32 %r1, %tid.x;
 mul.wide.u32 %w, %r1, 8; add.u64 %o, %o, %w;
-{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), depth, (a);
-ld.param.b32 %r2, [b]; }
-activemask.b32 %r3; st.global.v2.u32 [%o], {%r2, %r3}; ret; }
+{{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), depth, (a);
+ld.param.b32 %r2, [b]; }}
+activemask.b32 %r3; st.global.v2.u32 [%o], {{%r2, %r3}}; ret; }}
 """
     with cutrace.Session(tmp_path / "t.cutrace", code="sm_80", engine=engine) as gpu:
         out = gpu.device_array((32, 2), np.uint32)
@@ -374,6 +378,29 @@ activemask.b32 %r3; st.global.v2.u32 [%o], {%r2, %r3}; ret; }
     assert verify(trace) == []
     times = cutrace.analyze(trace, "a100", jobs=1).launches[0].table("opcode")
     assert dict(times.select("opcode", "instructions").rows())["RET"] == 32  # a level each
+
+
+@needs_disassembler
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+@pytest.mark.parametrize("calling", [0x55555555, 0x0000FF00, 0x7FFFFFFF])
+def test_lanes_back_from_a_recursion_meet_those_that_did_not_call(
+    calling: int, engine: str
+) -> None:
+    ptx = f"""{DEPTH}
+.visible .entry k(.param .u64 out, .param .u32 calling) {{
+.reg .b32 %r<4>; .reg .b64 %o, %w; .reg .pred %p;
+ld.param.u64 %o, [out]; ld.param.u32 %r3, [calling]; mov.u32 %r1, %tid.x; mov.u32 %r2, 0;
+mul.wide.u32 %w, %r1, 8; add.u64 %o, %o, %w;
+shr.u32 %r3, %r3, %r1; and.b32 %r3, %r3, 1; setp.eq.u32 %p, %r3, 0; @%p bra AFTER;
+{{ .param .b32 a; .param .b32 b; st.param.b32 [a], %r1; call.uni (b), depth, (a);
+ld.param.b32 %r2, [b]; }}
+AFTER: shfl.sync.idx.b32 %r3, %r1, 31, 31, -1; st.global.v2.u32 [%o], {{%r2, %r3}}; ret; }}
+"""
+    with cutrace.Session(code="sm_80", engine=engine) as gpu:
+        out = gpu.device_array((32, 2), np.uint32)
+        gpu.load_ptx(ptx).get_function("k")[1, 32](out, np.uint32(calling))
+        sums = [[n * (n + 1) // 2 * (calling >> n & 1), 31] for n in range(32)]
+        assert out.copy_to_host().tolist() == sums
 
 
 def test_another_code_is_refused() -> None:
