@@ -254,7 +254,7 @@ class Variable:
     `initializer` may have fewer bytes than `size`: the rest is zero. A relocation is (byte offset,
     symbol, addend): it writes the symbol's generic or space address there, 8 bytes wide. `size` is
     0 for an `extern` shared array of open size. `element` is the declared type, `line` the PTX line
-    (0: unknown).
+    (0: unknown). `offset` is a parameter's place where a cubin says it (None: by alignment).
     """
 
     name: str
@@ -268,6 +268,7 @@ class Variable:
     pointer_space: str | None = None
     line: int = field(default=0, compare=False)
     is_managed: bool = False
+    offset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Parse declarations of variables and parameters: `.global .align 4 .b8 table[16] = {...}`."""
 
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import field
@@ -178,6 +179,8 @@ _WIDTHS: Mapping[str, int] = {".v2": 2, ".v4": 4, ".v8": 8}
 _MOST_NUMBERED = 1 << 16
 _LARGEST = 1 << 48
 _MOST_ALIGNED = 1 << 24
+_OFFSET = re.compile(r"\.offset\((\d+)\)")
+"""A parameter's place: no PTX, but of the declarations around a cubin (sass/frame.py)."""
 
 
 @dataclass(slots=True)
@@ -194,6 +197,7 @@ class Declaration:
     align: int = 0
     pointer_space: str | None = None
     is_managed: bool = False
+    offset: int | None = None
 
     @property
     def width(self) -> int:
@@ -272,7 +276,10 @@ def _read_attribute(cursor: Cursor, declared: Declaration) -> None:
     elif directive == ".attribute":
         begin = cursor.index
         cursor.skip_pair("(", ")")
-        declared.is_managed |= ".managed" in cursor.texts[begin : cursor.index]
+        words = cursor.texts[begin : cursor.index]
+        declared.is_managed |= ".managed" in words
+        if match := _OFFSET.search("".join(words)):
+            declared.offset = int(match[1])
 
 
 def _read_alignment(cursor: Cursor, declared: Declaration) -> None:
@@ -328,4 +335,5 @@ def _make(
         declared.pointer_space,
         line,
         declared.is_managed,
+        declared.offset,
     )

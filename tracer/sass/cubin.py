@@ -129,8 +129,8 @@ class KernelResources:
     """What a cubin says of a kernel: registers a thread, bytes of static shared memory, of a
     thread's frame and of constants, barriers, and its bounds.
 
-    `parameters` are the offset and size of each. `bounds` are directives of PTX with their numbers.
-    `calls_driver` says whether it calls functions that the driver brings.
+    `parameters` are the offset and size of each, in order. `bounds` are directives of PTX with
+    their numbers. `calls_driver` says whether it calls functions that the driver brings.
     """
 
     registers: int
@@ -241,7 +241,7 @@ class Cubin:
             frame=self._fact(_FRAME, kernel),
             constants=sum(s.size for n, s in self.sections.items() if _is_bank(n, kernel)),
             barriers=next((v[0] for v in info.get(_BARRIERS, ())), -1),
-            parameters=tuple(sorted(_parameters(info))),
+            parameters=tuple((place, size) for _, place, size in sorted(_parameters(info))),
             bounds=bounds,
             calls_driver=_EXTERNS in info,
         )
@@ -351,18 +351,18 @@ def _is_bank(section: str, kernel: str) -> re.Match[str] | None:
     return match if match and section[match.end() :] in ("", kernel) else None
 
 
-def _parameters(info: Mapping[int, Sequence[bytes]]) -> Iterator[tuple[int, int]]:
-    """Yield the offset and size of each parameter.
+def _parameters(info: Mapping[int, Sequence[bytes]]) -> Iterator[tuple[int, int, int]]:
+    """Yield the ordinal, offset and size of each parameter.
 
     An attribute has index, ordinal, offset, and bits with the size from 18 on; where a kernel has
     more than 4 KiB of them, the size has 16 bits of its own.
     """
     for value in info.get(_PARAMETER, ()):
-        _, _, offset, bits = struct.unpack("<IHHI", value)
-        yield offset, bits >> 18
+        _, ordinal, offset, bits = struct.unpack("<IHHI", value)
+        yield ordinal, offset, bits >> 18
     for value in info.get(_LARGE_PARAMETER, ()):
-        _, _, offset, size = struct.unpack_from("<IHHH", value)
-        yield offset, size
+        _, ordinal, offset, size = struct.unpack_from("<IHHH", value)
+        yield ordinal, offset, size
 
 
 def _targets(value: bytes) -> Iterator[tuple[int, tuple[int, ...]]]:

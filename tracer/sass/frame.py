@@ -91,7 +91,7 @@ def _kernel(cubin: Cubin, name: str) -> str:
     )
     shared = f".shared .align 16 .b8 {SHARED}[{facts.shared}];\n" if facts.shared else ""
     use = f"mov.u32 %r, {SHARED};\n" if facts.shared else ""
-    parameters = ", ".join(_parameters(name, facts.parameters, types_of(name)))
+    parameters = ", ".join(_parameters(facts.parameters, types_of(name)))
     body = f"{{\n{shared}.reg .b32 %r;\n{use}ret;\n}}\n"
     return f".visible .entry {name}({parameters})\n{bounds}{body}"
 
@@ -105,20 +105,17 @@ def types_of(kernel: str) -> Sequence[str]:
     return read.parameters if read else ()
 
 
-def _parameters(
-    kernel: str, parameters: Sequence[tuple[int, int]], types: Sequence[str]
-) -> Iterator[str]:
+def _parameters(parameters: Sequence[tuple[int, int]], types: Sequence[str]) -> Iterator[str]:
+    """Yield declarations of parameters; one that alignment alone does not place says its offset."""
     end = 0
     known = types if len(types) == len(parameters) else [""] * len(parameters)
     for number, ((offset, size), type_) in enumerate(zip(parameters, known, strict=True)):
         own = [a for a in _ALIGNMENTS if offset % a == 0 and -(-end // a) * a == offset]
-        if not own:
-            raise CutraceError(
-                f"kernel `{kernel}`: parameter {number} lies at {offset}, after {end}"
-            )
+        place = "" if own else f".attribute(.offset({offset})) "
+        own = own or [a for a in _ALIGNMENTS if offset % a == 0]
         end = offset + size
         name = f"p{number + 1}"
         if size in (4, 8) and size in own:
-            yield f".param .{_TYPES.get(type_, f'u{8 * size}')} {name}"
+            yield f".param {place}.{_TYPES.get(type_, f'u{8 * size}')} {name}"
         else:
-            yield f".param .align {own[-1]} .b8 {name}[{size}]"
+            yield f".param {place}.align {own[-1]} .b8 {name}[{size}]"

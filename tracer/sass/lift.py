@@ -165,7 +165,7 @@ class Lifter:
         self._temporaries = {"r": 0, "d": 0, "p": 0, "h": 0, "q": 0}
         self._registers: set[str] = set()
         self._guard = self._own_guard = ""
-        self._parameters = list(_placed(parameters, code.places))
+        self._parameters = sorted(_placed(parameters, code.places), key=lambda each: each[0])
         self.displacement = -_RESERVED if code.capability >= _SINCE_RESERVED else 0
         self.is_clustered = (
             is_clustered

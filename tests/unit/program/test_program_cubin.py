@@ -1,5 +1,6 @@
 """Machine code of programs: what a linked cubin has, and which of several runs."""
 
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from program_run import HEAD, Done, cutrace
 
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front.resources import assemble_for
+from cutrace.tracer.front.sass import sections
 from cutrace.tracer.front.toolkit import find_host_compiler, find_toolkit
 from cutrace.tracer.program.code import MACHINE_CODE, Entry, choose_cubin
 
@@ -161,6 +163,82 @@ def test_code_of_another_generation_alone_is_refused_by_name(tmp_path: Path) -> 
     assert "machine code alone (sm_80, sm_86), no PTX, and none for compute capability 9.0" in (
         done.err
     )
+
+
+GAP = """.version 8.8
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 to, .param .align 16 .b8 gap[{gap}], .param .align 8 .b8 pair[16],
+                  .param .u32 last) {{
+.reg .b64 %d<4>; .reg .b32 %r<4>;
+ld.param.u64 %d0, [to]; ld.param.u64 %d1, [pair]; ld.param.u64 %d2, [pair+8];
+ld.param.u32 %r0, [last];
+st.global.u64 [%d0], %d1; st.global.u64 [%d0+8], %d2; st.global.u32 [%d0+16], %r0;
+ret; }}
+"""
+CALLER = """
+import ctypes, sys
+cuda = ctypes.CDLL("libcuda.so.1")
+context, module, kernel, to = (ctypes.c_uint64() for _ in range(4))
+def call(name, *arguments):
+    status = getattr(cuda, name)(*arguments)
+    assert not status, (name, status)
+call("cuInit", 0)
+call("cuDevicePrimaryCtxRetain", ctypes.byref(context), 0)
+call("cuCtxSetCurrent", context)
+call("cuModuleLoadData", ctypes.byref(module), open("k.cubin", "rb").read())
+call("cuModuleGetFunction", ctypes.byref(kernel), module, b"k")
+call("cuMemAlloc_v2", ctypes.byref(to), ctypes.c_size_t(24))
+out, place, size = (ctypes.c_uint64 * 3)(), ctypes.c_size_t(), ctypes.c_size_t()
+places = []
+for number in range(3):
+    call("cuFuncGetParamInfo", kernel, ctypes.c_size_t(number), ctypes.byref(place),
+         ctypes.byref(size))
+    places.append((place.value, size.value))
+pair, last = (ctypes.c_uint64 * 2)(5, 6), ctypes.c_uint32(7)
+each = (ctypes.c_void_p * 3)(*map(ctypes.addressof, (to, pair, last)))
+call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, None, each, None)
+call("cuMemcpyDtoH_v2", out, to, ctypes.c_size_t(24))
+print(places, *out)
+whole = bytearray(places[-1][0] + 4)
+for (start, _), value in zip(places, (to, pair, last)):
+    whole[start : start + len(bytes(value))] = bytes(value)
+size.value = len(whole)
+buffer = ctypes.create_string_buffer(bytes(whole))
+extra = (ctypes.c_void_p * 5)(1, ctypes.addressof(buffer), 2, ctypes.addressof(size), 0)
+call("cuMemsetD8_v2", to, 0, ctypes.c_size_t(24))
+call("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, None, None, extra)
+call("cuMemcpyDtoH_v2", out, to, ctypes.c_size_t(24))
+print(*out)
+"""
+
+
+def without_second_parameter(cubin: bytes) -> bytes:
+    """Return the cubin with a gap where its second parameter was."""
+    info = next(each for each in sections(cubin) if each.name == ".nv.info.k")
+    data, place = bytearray(cubin), info.start
+    while place < info.start + info.size:
+        form, number, size = struct.unpack_from("<BBH", data, place)
+        if number in (0x17, 0x45):  # EIATTR_KPARAM_INFO and its second version
+            (ordinal,) = struct.unpack_from("<H", data, place + 8)
+            struct.pack_into("<H", data, place + 8, ordinal - (ordinal > 1))
+            data[place + 1] = 0x01 if ordinal == 1 else number  # EIATTR_PAD
+        place += 4 + (size if form == 4 else 0)
+    return bytes(data)
+
+
+@pytest.mark.parametrize(("arch", "gap"), [("80", 32), ("90", 104), ("90", 4400)])
+def test_parameters_lie_where_the_cubin_says_with_gaps_between_them(
+    tmp_path: Path, arch: str, gap: int
+) -> None:
+    cubin = assemble_for(GAP.format(gap=gap), f"sm_{arch}")
+    (tmp_path / "k.cubin").write_bytes(without_second_parameter(cubin))
+    (tmp_path / "k.py").write_text(CALLER)
+    command = ("-o", "k.cutrace", "--", sys.executable, "k.py")
+    done = cutrace(tmp_path, "record", "-d", f"sm_{arch}", *command)
+    start = 16 + gap  # the pointer, 8 bytes up to a multiple of 16, and the gap
+    places = [(0, 8), (start, 16), (start + 16, 4)]
+    assert done.out == f"{places} 5 6 7\n5 6 7\n", done.err
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from ...ptx.kernel import (
 )
 from ...ptx.lines import source_line
 from ..access.access import Access
-from ..kernel.layout import parameter_offsets
+from ..kernel.layout import parameter_bytes, parameter_offsets
 from ..ops.lanes import DTYPES, Array, scalar
 from ..warp.program import Group, Step
 from .decoder import Decoder, Fetch, StepTable
@@ -136,8 +136,9 @@ STEPS: StepTable = {"ld": decode_pointed_parameter}
 
 def parameter_image(decoder: Decoder | PtxProgram) -> NDArray[np.uint8]:
     """Return the bytes of all parameters."""
-    image = bytearray()
+    offsets = parameter_offsets(decoder.kernel)
+    image = bytearray(parameter_bytes(decoder.kernel))
     for parameter, data in zip(decoder.kernel.parameters, decoder.launch.arguments, strict=True):
-        start = parameter_offsets(decoder.kernel)[parameter.name]
-        image += bytes(start - len(image)) + data.ljust(parameter.size, b"\0")
+        start = offsets[parameter.name]
+        image[start : start + len(data)] = data
     return np.frombuffer(bytes(image), dtype=np.uint8)

@@ -256,6 +256,8 @@ def parameter_offsets(kernel: Kernel | Function) -> dict[str, int]:
     end = 0
     for parameter in kernel.parameters:
         end = -(-end // parameter.align) * parameter.align
+        if parameter.offset is not None:
+            end = parameter.offset
         offsets[parameter.name] = end
         end += parameter.size
     return offsets
