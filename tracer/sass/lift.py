@@ -324,7 +324,7 @@ class Lifter:
         if operand.kind == "#":
             return str(operand.number)
         if operand.kind == "c":
-            return self.constant(operand.text, 4)
+            return self.constant(operand.text.partition(".")[0], 4)
         raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
 
     def single(self, operand: Operand) -> str:

@@ -185,6 +185,10 @@ def done() -> Any:
         # 2^31 - 1 and 5, -2^31 and 5 away: the ends of the range
         (("MOV R2, 0x7fffffff", "MOV R3, 0x5", "VIADD.S32.ISAT R4, R2, R3",
           "MOV R2, 0x80000000", "VIADD.S32.ISAT R5, R2, -R3"), (0x7FFFFFFF, 0x80000000)),
+        # the sign of a constant, 0x3ff80000, and of -1: a & ~b, and its opposite order
+        (("MOV R2, 0xffffffff", "PLOP3.LUT P0, PT, R2.SIGN, c[0x2][0x4].SIGN, PT, 0x30, 0x0",
+          "PLOP3.LUT P1, PT, c[0x2][0x4].SIGN, R2.SIGN, PT, 0x30, 0x0", "@P0 MOV R4, 0x1",
+          "@P1 MOV R5, 0x1"), (1, 0)),
         # 0 - -2^31 is too great
         (("MOV R2, 0x80000000", "VIADD.S32.ISAT R4, RZ, -R2", "VIADD.S32.ISAT R5, -R2, RZ"),
          (0x7FFFFFFF, 0x7FFFFFFF)),
