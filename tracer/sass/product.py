@@ -8,9 +8,11 @@ from .arithmetic import Handler
 from .lift import Lifter, Operand, registers
 
 _SHAPES = {"1684": "m16n8k4", "1688": "m16n8k8", "16816": "m16n8k16", "16832": "m16n8k32",
-           "8816": "m8n8k16", "8832": "m8n8k32", "16864": "m16n8k64"}  # fmt: skip
+           "8816": "m8n8k16", "8832": "m8n8k32", "16864": "m16n8k64", "88128": "m8n8k128",
+           "168128": "m16n8k128", "168256": "m16n8k256"}  # fmt: skip
 _SOURCES = {"": "f16", "BF16": "bf16", "TF32": "tf32"}
-_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "f64": 64}
+_BITS = {"f16": 16, "bf16": 16, "tf32": 32, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "f64": 64,
+         "b1": 1}  # fmt: skip
 
 
 def _counts(shape: str, kind: str) -> tuple[int, int]:
@@ -50,10 +52,15 @@ def half_product(lifter: Lifter) -> None:
 
 
 def integer_product(lifter: Lifter) -> None:
-    """IMMA: of bytes."""
+    """IMMA and BMMA: of integers of 8 and 4 bits, and of bits."""
     shape = lifter.one(_SHAPES)
-    kinds = [m.lower() for m in lifter.modifiers if m in ("U8", "S8", "U4", "S4")]
-    lifter.take("U8", "S8", "U4", "S4")
+    if lifter.opcode == "BMMA":
+        kinds, tail = ["b1", "b1"], lifter.one({"AND": ".and", "XOR": ".xor"})
+        tail += lifter.one({"POPC": ".popc"})
+    else:
+        kinds = [m.lower() for m in lifter.modifiers if m in ("U8", "S8", "U4", "S4")]
+        lifter.take("U8", "S8", "U4", "S4")
+        tail = ""
     limit = ".satfinite" * lifter.has("SAT")
     to, a, b, c = lifter.require(4)
     if len(kinds) != 2 or a.suffix not in ((), ("ROW",)) or b.suffix not in ((), ("COL",)):
@@ -61,7 +68,7 @@ def integer_product(lifter: Lifter) -> None:
     (of_a, _), (_, of_b) = (_counts(shape, kind) for kind in kinds)
     size = 2 if shape.startswith("m8") else 4
     lifter.emit(
-        f"mma.sync.aligned.{shape}.row.col{limit}.s32.{kinds[0]}.{kinds[1]}.s32",
+        f"mma.sync.aligned.{shape}.row.col{limit}.s32.{kinds[0]}.{kinds[1]}.s32{tail}",
         _fragment(lifter, to, size), _fragment(lifter, _bare(a), of_a),
         _fragment(lifter, _bare(b), of_b), _fragment(lifter, c, size), guarded=True,
     )  # fmt: skip
@@ -253,6 +260,7 @@ def _meet_group(lifter: Lifter) -> None:
 HANDLERS: Mapping[str, Handler] = {
     "HMMA": half_product,
     "IMMA": integer_product,
+    "BMMA": integer_product,
     "DMMA": double_product,
     "MOVM": transpose,
     **dict.fromkeys(_GROUP_TYPES, group_product),

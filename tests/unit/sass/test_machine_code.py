@@ -149,6 +149,13 @@ def done() -> Any:
         (("MOV R3, 0x3ff80000", "MOV R2, RZ", "DADD R4, R2, -0.5"), (0, 0x3FF00000)),
         (("MOV R3, 0x3ff80000", "MOV R2, RZ", "DADD R4, -R2, -0.5"), (0, 0xC0000000)),
         (("MOV R3, 0x3ff80000", "MOV R2, RZ", "DADD R4, R2, -INF"), (0, 0xFFF00000)),
+        # of 4 words of a row and a column, 3 & 6 has a bit and 3 ^ 6 has two
+        (("MOV R2, 0x3", "MOV R3, 0x6", "MOV R6, 0x5", "MOV R7, 0x7",
+          "BMMA.88128.AND.POPC R4, R2.ROW, R3.COL, R6"), (4 + 5, 4 + 7)),
+        (("MOV R2, 0x3", "MOV R3, 0x6", "BMMA.88128.XOR.POPC R4, R2.ROW, R3.COL, RZ"), (8, 8)),
+        # of the row of the results in R4 and R5, R8 has the first half and R10 the second
+        (("MOV R8, 0x3", "MOV R9, RZ", "MOV R10, 0xf0", "MOV R11, RZ", "MOV R2, 0x6",
+          "MOV R3, 0x30", "BMMA.168256.AND.POPC R4, R8.ROW, R2.COL, RZ"), (12, 12)),
         (("MOV R2, c[0x2][0x0]", "MOV R3, c[0x2][0x4]", "DADD R4, R2, c[0x2][0x0]"),
          (0, 0x40080000)),
         # |3 - 10| + 5
