@@ -19,7 +19,9 @@ What is modelled, by the keys of each unit in the device's TOML:
   leaves L1 for L2, and takes along what the SM stores to its sector meanwhile. So it does here if
   the SM has stored to fewer than `merged_lines` lines in between, in one turn of its warps, without
   a load. Stores of a warp that are at most 8 instructions apart are in one turn. If an SM has more
-  than 4 warps, its other schedulers store to three times as many lines between two of a warp's.
+  than 4 warps, its other schedulers store to three times as many lines between two of a warp's. If
+  it has fewer, stores leave sooner: an instruction that stores to one line, and does not merge,
+  counts as half of `merged_lines` and one, to fewer than a third of them as a third and one.
 - L2: a store is written back when its line is evicted (`back`). L2 executes atomics. At most
   `dirty_bytes` of the cache are dirty, and lines with a partly stored sector have at most
   `partial_bytes`; both limits are divided equally among the sets. Beyond a limit the least recently

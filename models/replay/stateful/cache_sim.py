@@ -204,7 +204,7 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
     """
     lines, shape, clocks = cache.lines, cache.shape, cache.clocks
     is_timed, many = shape.near < shape.far, len(requests.address)
-    cause, owner, banks, clock = EMPTY, 0, 0, 0
+    cause, owner, banks, clock, moved = EMPTY, 0, 0, 0, 0
     ready, number = 0, skip_bypassing(requests, kinds, cache.passed, 0)
     while number < many:
         if number >= ready:
@@ -221,7 +221,9 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
             # own bank of tags; the banks work in parallel.
             if requests.cause[number] != cause:
                 clocks[owner] += lookup_cycles(banks)
-                owner, banks = unit, 0
+                if moved:
+                    cache.queues[2 * owner] += pushed_lines(shape.merged_lines, moved)
+                owner, banks, moved = unit, 0, 0
             bank = BANK_BITS * bank_of(tag)
             clock = 1 + clocks[unit] + (banks >> bank & (1 << BANK_BITS) - 1)
             banks += 1 << bank
@@ -263,10 +265,14 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
             if is_same_lookup and lines.tag[place] != tag:
                 place = lookup(lines, base, shape.ways, tag)
         if stored:
+            # where a scheduler has several warps, their lines queue up: no time is left
+            moved += int(stored & ~waiting != 0 and turn & 1 == 0)
             cache.queues[2 * unit] += 1
             tail = cache.queues[2 * unit] << QUEUED | warp_in(turn) << STORER
             lines.queued[place] = tail | waiting | stored
     clocks[owner] += lookup_cycles(banks)
+    if moved:
+        cache.queues[2 * owner] += pushed_lines(shape.merged_lines, moved)
 
 
 def access_of(requests: Requests, kinds: Kinds, number: int) -> Access:
@@ -502,6 +508,16 @@ def queued_sectors(cache: Cache, turn: int, unit: int, place: int) -> int:
     if turn & 1 and warp_in(turn) == queued >> STORER & (1 << QUEUED - STORER) - 1:
         between *= SCHEDULERS
     return queued & SECTORS if between < shape.merged_lines else 0
+
+
+def pushed_lines(merged_lines: int, moved: int) -> int:
+    """Return how many lines an instruction's stores push out more than the `moved` ones.
+
+    Stores of a warp alone leave in time: those to one line wait for the next instruction only,
+    those to a few lines for two. `moved` are the lines to which a store did not merge.
+    """
+    least = merged_lines // 2 + 1 if moved == 1 else merged_lines // 3 + 1
+    return max(0, least - moved) if moved < merged_lines // 3 else 0
 
 
 def warp_in(turn: int) -> int:
