@@ -986,7 +986,8 @@ def _source_value(lifter: Lifter, operand: Operand, kind: str) -> str:
         return lifter.word(operand)
     if kind in ("f16", "bf16", "u16", "s16", "u8", "s8"):
         part = operand.suffix[0] if operand.suffix else ""
-        if operand.negative or operand.absolute or operand.kind != "R" or len(part) > 2:
+        signed = operand.negative or operand.absolute
+        if (signed and "f" not in kind) or operand.kind != "R" or len(part) > 2:
             raise lifter.refuse("cutrace does not know this form")
         shift_by = {"": 0, "H0": 0, "H1": 16, "B0": 0, "B1": 8, "B2": 16, "B3": 24}.get(part)
         if shift_by is None:
@@ -994,6 +995,10 @@ def _source_value(lifter: Lifter, operand: Operand, kind: str) -> str:
         moved, half = lifter.new(), lifter.new("h")
         plain = "0" if operand.is_zero else f"%{operand.text.partition('.')[0]}"
         lifter.emit("shr.u32", moved, plain, str(shift_by))
+        if operand.absolute:
+            lifter.emit("and.b32", moved, moved, "0x7fff")
+        if operand.negative:
+            lifter.emit("xor.b32", moved, moved, "0x8000")
         lifter.emit("cvt.u16.u32", half, moved)
         return half
     raise lifter.refuse("cutrace does not know this type")

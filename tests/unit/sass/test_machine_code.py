@@ -196,6 +196,11 @@ def done() -> Any:
         (("MOV R2, 0xffffffff", "PLOP3.LUT P0, PT, R2.SIGN, c[0x2][0x4].SIGN, PT, 0x30, 0x0",
           "PLOP3.LUT P1, PT, c[0x2][0x4].SIGN, R2.SIGN, PT, 0x30, 0x0", "@P0 MOV R4, 0x1",
           "@P1 MOV R5, 0x1"), (1, 0)),
+        # -1.5 and 1.5 of f16, up to whole numbers; -1.5 of bf16
+        (("MOV R2, 0x3e00be00", "F2I.S64.F16.CEIL R4, -R2"), (2, 0)),
+        (("MOV R2, 0x3e00be00", "F2I.F16.CEIL R4, -R2.H1", "F2I.F16.CEIL R5, -|R2|"),
+         (0xFFFFFFFF, 0xFFFFFFFF)),
+        (("MOV R2, 0xbfc0", "FRND.BF16.CEIL R4, -R2", "FRND.BF16.CEIL R5, R2"), (0x4000, 0xBF80)),
         # 0 - -2^31 is too great
         (("MOV R2, 0x80000000", "VIADD.S32.ISAT R4, RZ, -R2", "VIADD.S32.ISAT R5, -R2, RZ"),
          (0x7FFFFFFF, 0x7FFFFFFF)),
