@@ -1,6 +1,5 @@
 """Parse declarations of variables and parameters: `.global .align 4 .b8 table[16] = {...}`."""
 
-import re
 import struct
 from collections.abc import Mapping
 from dataclasses import field
@@ -179,8 +178,6 @@ _WIDTHS: Mapping[str, int] = {".v2": 2, ".v4": 4, ".v8": 8}
 _MOST_NUMBERED = 1 << 16
 _LARGEST = 1 << 48
 _MOST_ALIGNED = 1 << 24
-_OFFSET = re.compile(r"\.offset\((\d+)\)")
-"""A parameter's place: no PTX, but of the declarations around a cubin (sass/frame.py)."""
 
 
 @dataclass(slots=True)
@@ -268,18 +265,17 @@ def _read_attribute(cursor: Cursor, declared: Declaration) -> None:
         declared.pointer_space = "generic"
     elif directive in DECLARED_SPACES and declared.pointer_space:
         declared.pointer_space = directive[1:]
-    elif directive not in (".align", ".attribute"):
+    elif directive not in (".align", ".attribute", ".offset"):
         raise cursor.error("a type such as `.b32`", [f".{name}" for name in TYPE_BYTES])
     cursor.take()
     if directive == ".align":
         _read_alignment(cursor, declared)
+    elif directive == ".offset":  # no PTX: of the declarations around a cubin (sass/frame.py)
+        declared.offset = read_integer(cursor)
     elif directive == ".attribute":
         begin = cursor.index
         cursor.skip_pair("(", ")")
-        words = cursor.texts[begin : cursor.index]
-        declared.is_managed |= ".managed" in words
-        if match := _OFFSET.search("".join(words)):
-            declared.offset = int(match[1])
+        declared.is_managed |= ".managed" in cursor.texts[begin : cursor.index]
 
 
 def _read_alignment(cursor: Cursor, declared: Declaration) -> None:

@@ -111,7 +111,7 @@ def _parameters(parameters: Sequence[tuple[int, int]], types: Sequence[str]) -> 
     known = types if len(types) == len(parameters) else [""] * len(parameters)
     for number, ((offset, size), type_) in enumerate(zip(parameters, known, strict=True)):
         own = [a for a in _ALIGNMENTS if offset % a == 0 and -(-end // a) * a == offset]
-        place = "" if own else f".attribute(.offset({offset})) "
+        place = "" if own else f".offset {offset} "
         own = own or [a for a in _ALIGNMENTS if offset % a == 0]
         end = offset + size
         name = f"p{number + 1}"

@@ -234,11 +234,13 @@ def test_parameters_lie_where_the_cubin_says_with_gaps_between_them(
     cubin = assemble_for(GAP.format(gap=gap), f"sm_{arch}")
     (tmp_path / "k.cubin").write_bytes(without_second_parameter(cubin))
     (tmp_path / "k.py").write_text(CALLER)
-    command = ("-o", "k.cutrace", "--", sys.executable, "k.py")
+    command = ("-o", "app.cutrace", "--", sys.executable, "k.py")
     done = cutrace(tmp_path, "record", "-d", f"sm_{arch}", *command)
     start = 16 + gap  # the pointer, 8 bytes up to a multiple of 16, and the gap
     places = [(0, 8), (start, 16), (start + 16, 4)]
     assert done.out == f"{places} 5 6 7\n5 6 7\n", done.err
+    signatures = {each.launch.signature for each in done.trace.launches}
+    assert signatures == {"k(u64 p1, b8 p2[16], u32 p3)"}
 
 
 @pytest.fixture(scope="module")
