@@ -232,9 +232,10 @@ def simulate(requests: Requests, kinds: Kinds, cache: Cache) -> None:
         was_here = place >= 0
         is_hit = was_here and (not is_timed or is_store_visible(lines, shape, place, clock))
         is_same_lookup = True
-        turn, stored = requests.turn[number], 0
-        waiting = queued_sectors(cache, turn, unit, place)
-        if kinds.act[requests.kind[number]] != WRITE:
+        turn, stored, waiting = requests.turn[number], 0, 0
+        if kinds.act[requests.kind[number]] == WRITE:
+            waiting = queued_sectors(cache, turn, unit, place)
+        else:
             cache.queues[2 * unit] += shape.merged_lines
         while is_same_lookup:
             kind, access = requests.kind[number], access_of(requests, kinds, number)
