@@ -116,20 +116,21 @@ def columns(formula: str) -> frozenset[str]:
     return frozenset(expression(formula).meta.root_names())
 
 
+_BULK = re.compile("^bulk_[a-z]+_")
 _PREFIX = re.compile(f"^(?:{'|'.join(PREFIXES)})")
 
 
 def expression_on(formula: str, present: Set[str]) -> pl.Expr | None:
     """Parse a formula for a device with these raw counters; None if it lacks one of the formula's.
 
-    A space or access that never gets to a level of the device, as bulk copies before 9.0, counts 0
-    there. It does not if no other of the formula gets there: the device lacks the level.
+    Bulk copies, which devices before 9.0 lack, count 0 there, if others of the formula get to the
+    level that it counts.
     """
     absent = columns(formula) - present
     if not absent:
         return expression(formula)
     levels = {_PREFIX.sub("", name) for name in columns(formula) & present if _PREFIX.match(name)}
-    if any(not _PREFIX.match(name) or _PREFIX.sub("", name) not in levels for name in absent):
+    if any(not _BULK.match(name) or _BULK.sub("", name) not in levels for name in absent):
         return None
     return expression(re.sub(rf"SUM\(({'|'.join(sorted(absent))})\)", "0", formula))
 

@@ -343,9 +343,10 @@ OF_LINES: dict[str, Formula] = {
         4 * (groups(c) * c["loads"] + c["blocks"] * c["stores"] * c["rounds"])
     ),
     "dram__bytes_read.sum": lambda c: 128 * c["loads"],
-    "dram__bytes_write.sum": lambda c: 128 * (c["stores"] * c["rounds"] - 2),
+    # a warp's stores come one after another (models/cache.py): no block finds its line waiting
+    "dram__bytes_write.sum": lambda c: 128 * (c["blocks"] * c["stores"] * c["rounds"] - 2),
     "dram__sectors_read.sum": lambda c: 4 * c["loads"],
-    "dram__sectors_write.sum": lambda c: 4 * (c["stores"] * c["rounds"] - 2),
+    "dram__sectors_write.sum": lambda c: 4 * (c["blocks"] * c["stores"] * c["rounds"] - 2),
 }
 OF_OWN = lookups("local_op_ld", "local_loads") | lookups("local_op_st", "local_stores")
 QUADS = 8

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hand_trace import Access, hand_trace, instruction, launch, write_rows
 from profiles import counts, launch_profile, profile
-from warps import warp
+from warps import BASE, warp
 
 import cutrace
 from cutrace.analyzer import report
@@ -130,7 +130,7 @@ def traced(path: Path, source: str, stores: dict[int, int]) -> Path:
         with trace.launch(launch()) as rows:
             table = [instruction(n, "st.global.f32", line=line) for n, line in enumerate(stores)]
             accesses = [
-                Access(warp(stride=stride), pc=n, step=n)
+                Access(warp(stride=stride, base=BASE + 4096 * n), pc=n, step=n)
                 for n, stride in enumerate(stores.values())
             ]
             write_rows(rows, accesses, table)
