@@ -428,6 +428,10 @@ class MovedLaunch(LaunchView):
             base = self.layout.move(at.place) & _ADDRESS
             yield with_columns(batch, base=base.view(np.uint64), pattern=pattern.astype(np.uint32))
 
+    def access_batches_of(self, blocks: Ints, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Yield all batches: which patterns are new depends on those before."""
+        return self.access_batches(columns)
+
     @cached_property
     def _recorded(self) -> Patterns:
         return read_patterns(*self.before.patterns())

@@ -39,6 +39,10 @@ LINE = re.compile(  # trace_parser.cc, inst_trace_t::parse_from_string, tracer v
 )
 PLACED = re.compile("dram")
 """Counters of a full L2: arrays of an exported trace are moved if one is at address 0."""
+MERGED = re.compile(r"l2_write(s|_hits)|lts__t_sectors_srcunit_tex(_op_write)?\.sum")
+"""Counters of stores that merge before L2, if their warps issue them soon after one another: other
+warps have run further where the format leaves instructions out.
+"""
 HEADER = re.compile(r"^-(.+) = (.*)$", re.MULTILINE)
 KNOWN = ("60", "61", "70", "75", "80", "86")
 """Binary versions of gpu-simulator/ISA_Def/*_opcode.h; trace_driven.cc leaves at another, and takes
@@ -88,6 +92,7 @@ def test_a_round_trip_keeps_every_counter_that_the_format_can_carry(
             for name in one.counters
             if one.counters[name] != other.counters[name]
             and not NOT_CARRIED.fullmatch(name)
+            and not (one.device == "h100" and MERGED.fullmatch(name))
             and not (PLACED.search(name) and _is_close(one.counters[name], other.counters[name]))
             and not (reads and CONSTANTS.match(name))
         }
