@@ -14,7 +14,7 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 from .machine_code import address
-from .structure import Struct
+from .structure import I32, Struct
 
 ELEMENTS = {
     **{"b1": ("i8", "zext"), "u1": ("i8", "zext"), "i1": ("i8", "sext")},
@@ -285,4 +285,27 @@ define internal double @multiply_add(double %a, double %b, double %c) alwaysinli
 """)
 def multiply_add(a: float, b: float, c: float) -> float:
     """Return a * b + c, rounded once; only compiled code can."""
+    raise NotImplementedError
+
+
+_EXTREME = """
+declare i32 @llvm.vector.reduce.{order}.v32i32(<32 x i32>)
+define internal i64 @{name}(ptr %p) {{
+  %a = load <32 x i32>, ptr %p, align 4
+  %m = call i32 @llvm.vector.reduce.{order}.v32i32(<32 x i32> %a)
+  %r = sext i32 %m to i64
+  ret i64 %r
+}}
+"""
+
+
+@assembly(_EXTREME.format(name="least", order="smin"))
+def least(values: I32) -> int:
+    """Return the least of the first 32 elements; only compiled code can."""
+    raise NotImplementedError
+
+
+@assembly(_EXTREME.format(name="greatest", order="smax"))
+def greatest(values: I32) -> int:
+    """Return the greatest of the first 32 elements; only compiled code can."""
     raise NotImplementedError

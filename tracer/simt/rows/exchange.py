@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ....jit.loop_codegen import compile_routines
 from ....jit.structure import I32, I64, U8, U32, Struct
-from ....jit.value import assembly, trailing_zeros
+from ....jit.value import assembly, greatest, least, trailing_zeros
 from ....traces.schema import Space
 from ..kernel.launch import REDUCTION
 
@@ -78,34 +78,6 @@ def is_dense(offsets: I32, width: int) -> int:
     raise NotImplementedError
 
 
-@assembly("""
-declare i32 @llvm.vector.reduce.smin.v32i32(<32 x i32>)
-define internal i64 @least_offset(ptr %offsets) {
-  %a = load <32 x i32>, ptr %offsets, align 4
-  %m = call i32 @llvm.vector.reduce.smin.v32i32(<32 x i32> %a)
-  %r = sext i32 %m to i64
-  ret i64 %r
-}
-""")
-def least_offset(offsets: I32) -> int:
-    """Return the least of 32 offsets."""
-    raise NotImplementedError
-
-
-@assembly("""
-declare i32 @llvm.vector.reduce.smax.v32i32(<32 x i32>)
-define internal i64 @greatest_offset(ptr %offsets) {
-  %a = load <32 x i32>, ptr %offsets, align 4
-  %m = call i32 @llvm.vector.reduce.smax.v32i32(<32 x i32> %a)
-  %r = sext i32 %m to i64
-  ret i64 %r
-}
-""")
-def greatest_offset(offsets: I32) -> int:
-    """Return the greatest of 32 offsets."""
-    raise NotImplementedError
-
-
 def mark_rows(k: Marks) -> None:
     """Mark the rows of global memory."""
     last = 0
@@ -120,8 +92,8 @@ def mark_rows(k: Marks) -> None:
         offsets = k.offsets[32 * pattern :]
         base = k.base[row]
         lanes = k.active[pattern]
-        low = base + least_offset(offsets)
-        high = base + greatest_offset(offsets) + width
+        low = base + least(offsets)
+        high = base + greatest(offsets) + width
         last = range_touched(k, low, high, last)
         if last == k.ranges:
             last = 0

@@ -19,7 +19,7 @@ compiles them; they take the `Schedule` and return integers.
 """
 
 from ....jit.structure import I32, U32
-from ....jit.value import assembly, invoke, trailing_zeros
+from ....jit.value import assembly, invoke, least, trailing_zeros
 from .schedule import (
     BARRIER,
     BRANCH,
@@ -67,20 +67,6 @@ define internal i64 @{name}(ptr %p, i64 %value) {{
 @assembly(_LANES_THAT.format(name="equal_lanes", relation="eq"))
 def equal_lanes(values: I32, value: int) -> int:
     """Return a 32-bit mask of the first 32 elements that equal `value`."""
-    raise NotImplementedError
-
-
-@assembly("""
-declare i32 @llvm.vector.reduce.smin.v32i32(<32 x i32>)
-define internal i64 @least(ptr %p) {
-  %a = load <32 x i32>, ptr %p, align 4
-  %m = call i32 @llvm.vector.reduce.smin.v32i32(<32 x i32> %a)
-  %r = sext i32 %m to i64
-  ret i64 %r
-}
-""")
-def least(values: I32) -> int:
-    """Return the least of the first 32 elements."""
     raise NotImplementedError
 
 
