@@ -35,6 +35,8 @@ def with_pipes(
     """Add a column for each pipe, if these are machine instructions and all that ran are known."""
     known = pipes_of(capability)
     names = dict.fromkeys(pipe for pipes in known.values() for pipe in pipes if pipe != NONE)
+    if not names:
+        return counts
     ran = set(counts.filter(pl.col("instructions") > 0)["pc"].unique().to_list())
     rows = []
     for each in instructions.select(["pc", "opcode", "mnemonic", "text"]).to_pylist():
@@ -44,7 +46,7 @@ def with_pipes(
                 return counts
             pipes = {}
         rows.append({"pc": each["pc"], **{name: pipes.get(name, 0) for name in names}})
-    if not rows or not names:
+    if not rows:
         return counts
     schema = {"pc": pl.UInt32, **dict.fromkeys(names, pl.Int64)}
     added = Added((pl.col(n) * pl.col("instructions")).alias(f"pipe_{n}") for n in names)
