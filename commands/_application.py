@@ -1,5 +1,6 @@
 """Assemble the command line's application from the verbs in this folder."""
 
+from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -23,31 +24,25 @@ ABOUT = "What a CUDA kernel does to the memory system, and why, without a GPU."
 
 
 def call(arguments: list[str]) -> object:
-    """Run one command line; return the verb's result, raise its exceptions.
+    """Parse one command line and run its verb; return the result, raise its exceptions.
 
     First remove temporary folders of killed commands: in the temporary directory and in the current
     folder.
     """
     sweep_scratch()
     sweep(Path())
-    if arguments[:1] == ["nvcc"]:  # all further arguments are the compiler's
-        return _run(arguments)
-    with screen_of(arguments) as words:
-        answer = _run(words)
+    is_nvcc = arguments[:1] == ["nvcc"]  # all further arguments are the compiler's
+    with nullcontext(arguments) if is_nvcc else screen_of(arguments) as words:
+        if words and Path(words[0]).suffix in (*SOURCES, ".cutrace"):
+            raise CutraceError(
+                f"{words[0]}: a verb comes first, as in cutrace analyze {quote(words[0])}"
+            )
+        command = get_command(assemble(words[0] if words else ""))
+        take_as_given(command)
+        answer = command.main(words or ["--help"], prog_name="cutrace", standalone_mode=False)
         if is_quiet() and isinstance(answer, str):
             return type(answer)(without_next(answer))
         return answer
-
-
-def _run(arguments: list[str]) -> object:
-    """Parse the arguments and run the verb."""
-    if arguments and Path(arguments[0]).suffix in (*SOURCES, ".cutrace"):
-        raise CutraceError(
-            f"{arguments[0]}: a verb comes first, as in cutrace analyze {quote(arguments[0])}"
-        )
-    command = get_command(assemble(arguments[0] if arguments else ""))
-    take_as_given(command)
-    return command.main(arguments or ["--help"], prog_name="cutrace", standalone_mode=False)
 
 
 def assemble(verb_name: str = "") -> typer.Typer:

@@ -41,8 +41,8 @@ def main() -> None:
             signal.signal(getattr(signal, name), _clear_and_end)
     gc.set_threshold(*GARBAGE)
     sys.meta_path.insert(0, WithoutPandas())
-    # While nothing has begun, Ctrl-C may exit at once. `_answer` restores Python's own handler for
-    # the work itself, which must unwind to remove its folders.
+    # While nothing has begun, Ctrl-C may exit at once. `run` restores Python's own handler for the
+    # work itself, which must unwind to remove its folders.
     status = run(sys.argv[1:])
     if listens:
         signal.signal(signal.SIGINT, _leave)
@@ -70,7 +70,13 @@ class WithoutPandas:
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; return its exit status. Messages go to stderr, never a traceback."""
     try:
-        result = _answer(list(arguments))
+        result: object = f"cutrace {__version__}"
+        if [*arguments] != ["--version"]:  # which is answered without the import of typer
+            from ._application import call
+
+            if signal.getsignal(signal.SIGINT) is _leave:
+                signal.signal(signal.SIGINT, signal.default_int_handler)
+            result = call([*arguments])
         if isinstance(result, str):
             _show(result)
         sys.stdout.flush()
@@ -129,17 +135,6 @@ def _format_of(words: Sequence[str]) -> str:
     formats = [word.partition("=")[2] for word in words if word.startswith("--format=")]
     formats += [value for option, value in pairwise(words) if option == "--format"]
     return formats[-1] if formats else ""
-
-
-def _answer(arguments: list[str]) -> object:
-    """Return a command line's result; `--version` is answered without the import of typer."""
-    if arguments == ["--version"]:
-        return f"cutrace {__version__}"
-    from ._application import call
-
-    if signal.getsignal(signal.SIGINT) is _leave:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    return call(arguments)
 
 
 def _show(text: str) -> None:

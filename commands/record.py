@@ -110,7 +110,12 @@ def record(
         example = f"cutrace record app.cu {links[-1]} --"
         raise CutraceError(f"{links[-1]} is for the sources of a program, as in {example}")
     if words is None:
-        trace = _record(_only(sources or []), out, recording)
+        attach_profiler_log()
+        try:
+            trace = record_source(_only(sources or []), out, recording)
+        except KernelFault as fault:
+            notes = getattr(fault, "__notes__", ())
+            raise KernelFault("\n".join((str(fault), *notes))) from fault
         again = f"cutrace analyze {quote(trace)}{device_of([recording.code])}"
         return f"{as_given(trace)}\nnext: {again}"
     from ..tracer.program.launches import read_choice
@@ -130,14 +135,6 @@ def record(
     options = {"clock": clock, "libraries": nvidia_libraries}
     order = Order(words, path, launches, timeout, choice=choice, **options)
     return record_command(order, name or words[0], out, shown, recording)
-
-
-def _record(source: Path, out: Path | None, recording: Recording) -> Path:
-    attach_profiler_log()
-    try:
-        return record_source(source, out, recording)
-    except KernelFault as fault:
-        raise KernelFault("\n".join((str(fault), *getattr(fault, "__notes__", ())))) from fault
 
 
 def _only(sources: list[Path]) -> Path:

@@ -156,8 +156,8 @@ class LaunchWriter:
             make = partial(_same, make().copy())
         if rows:
             size = size_of(schema, rows, values)
-            write = partial(_write, self._limit, self._files[table], make, size, reached)
-            self._background.submit(write, size)
+            append = partial(self._files[table].append, make, size, reached)
+            self._background.submit(append, size)
         first, self._rows[table] = self._rows[table], self._rows[table] + rows
         return first
 
@@ -270,13 +270,6 @@ def _file_of(instructions: pa.Table, where: str) -> pa.Buffer:
 
 
 _FILES: dict[int, pa.Buffer] = {}
-
-
-def _write(
-    limit: SizeLimit, file: TableFile, make: Callable[[], Rows], size: int, reached: int
-) -> None:
-    if limit.full_at is None:
-        file.append(make, size, reached)
 
 
 def _put(

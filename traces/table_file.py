@@ -114,9 +114,11 @@ class TableFile:
         return f"{self._folder}{os.sep}{self._name}.arrow"
 
     def append(self, make: Callable[[], Rows], size: int, reached: int = 0) -> None:
-        """Append rows that `make` returns, `size` bytes, of blocks up to `reached`; the caller must
-        not change their memory any more.
+        """Append rows that `make` returns, `size` bytes, of blocks up to `reached`; drop them once
+        the trace is full. The caller must not change their memory any more.
         """
+        if self._limit.full_at is not None:
+            return
         if size >= min(self._gathered, PIECE_BYTES):
             self._flush()
         self._held.append(make)

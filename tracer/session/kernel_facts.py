@@ -12,7 +12,7 @@ import pyarrow as pa
 from ...base.dataclass import dataclass
 from ...traces.schema import STRONG_LOADS
 from ..isa.table import instruction_table
-from ..ptx.kernel import Kernel, Module, key_of
+from ..ptx.kernel import Kernel, key_of
 from ..ptx.parse import parse_module
 from ..sass.cubin import open_cubin
 from ..sass.kernel import MachineKernel, cubin_kernel, machine_kernel
@@ -35,10 +35,8 @@ KERNELS = 64
 """Maximum number of cached kernels."""
 
 
-@lru_cache(maxsize=TEXTS)
-def known_module(ptx: str) -> Module:
-    """Parse a PTX text, cached; see `parse_module` for its errors."""
-    return parse_module(ptx)
+known_module = lru_cache(maxsize=TEXTS)(parse_module)
+"""Parse a PTX text, cached."""
 
 
 @lru_cache(maxsize=KERNELS)

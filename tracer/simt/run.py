@@ -111,19 +111,23 @@ def run(code: InstructionSet, sink: Sink) -> None:
     """
     ran = progress.run_progress()
     ran.part = 0.0
+    launch, blocks = code.program.launch, blocks_a_wave(code)
+    pools = pools_of(code.program.memory)
+    tier = LaunchTier(code, min(blocks, launch.executed))
     with np.errstate(all="ignore"):
-        _run_waves(code, sink, ran)
+        if _may_run_apart(code, blocks):
+            _run_apart(code, blocks, tier, pools, sink, ran)
+        else:
+            _run_in_order(code, cut(launch, 0, blocks), 0, tier, pools, sink, ran)
     ran.launches, ran.part = ran.launches + 1, 0.0
 
 
-def _run_waves(code: InstructionSet, sink: Sink, ran: progress.RunProgress) -> None:
-    """Run waves in order, or on threads after the first one."""
-    program, launch, blocks = code.program, code.program.launch, blocks_a_wave(code)
-    pools = pools_of(program.memory)
-    tier = LaunchTier(code, min(blocks, launch.executed))
-    if not _may_run_apart(code, blocks):
-        _run_in_order(code, cut(launch, 0, blocks), 0, tier, pools, sink, ran)
-        return
+def _run_apart(
+    code: InstructionSet, blocks: int, tier: LaunchTier, pools: WavePools, sink: Sink,
+    ran: progress.RunProgress,
+) -> None:  # fmt: skip
+    """Run a first wave of `blocks` blocks, and the others on threads if their stores allow it."""
+    program, launch = code.program, code.program.launch
     arenas = program.memory.global_, program.memory.const, program.memory.surface
     stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
     jobs = launch.options.jobs or 1

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import chdir, contextmanager
 from dataclasses import replace
-from functools import partial
 from math import prod
 from pathlib import Path
 from traceback import extract_tb
@@ -57,13 +56,18 @@ def record(
         raise CutraceError(f"{path}: expected a .cu, .ptx or .py file{program}")
     lines = [parse_launch(line) for line in launches] or _comment_lines(path)
     progress.run_progress().blocks = tuple(prod(line.grid) for line in lines)
+    instances = sorted({line.kernel for line in lines if "<" in line.kernel})
     with Session(trace, output=output) as gpu:
-        module = _load(gpu, path, lines, arch, options)
+        if path.suffix == ".ptx":
+            module = gpu.load_ptx(path)
+        else:
+            try:
+                module = gpu.compile(path, arch, options, instances)
+            except CutraceError:
+                _explain_names(path, lines)
+                raise
         if not lines:
-            kernels = (*module.signatures, *module.templates)
-            text = _reached_text(path, options)
-            size_of = partial(_sizes, path, arch, options)
-            raise CutraceError(explain_launches(str(path), kernels, text, size_of), "launch")
+            raise _no_launches(path, module, arch, options)
         launcher = LineLauncher(
             gpu, module, Path() if launches else path.parent, choose_options().inputs
         )
@@ -83,33 +87,19 @@ def _comment_lines(path: Path) -> list[LaunchLine]:
     return lines
 
 
-def _load(
-    gpu: Session, path: Path, lines: list[LaunchLine], arch: str, options: Sequence[str]
-) -> Module:
-    if path.suffix == ".ptx":
-        return gpu.load_ptx(path)
-    instances = sorted({line.kernel for line in lines if "<" in line.kernel})
-    try:
-        return gpu.compile(path, arch, options, instances)
-    except CutraceError:
-        _explain_names(path, lines)
-        raise
+def _no_launches(path: Path, module: Module, arch: str, options: Sequence[str]) -> CutraceError:
+    """Return an error that suggests launches of the module's kernels."""
+    text, read = read_text(path), read_options(options)
+    folders = (str(path.parent), *read.includes)
 
+    def sizes(names: Sequence[str]) -> Mapping[str, int]:
+        """Return the bytes of structures that the source defines; PTX defines none."""
+        is_ptx = path.suffix == ".ptx"
+        return {} if is_ptx else structure_sizes(Source(str(path), text, read), arch, names)
 
-def _sizes(
-    path: Path, arch: str, options: Sequence[str], names: Sequence[str]
-) -> Mapping[str, int]:
-    """Return the bytes of structures that a source defines; PTX defines none."""
-    if path.suffix == ".ptx":
-        return {}
-    return structure_sizes(Source(str(path), read_text(path), read_options(options)), arch, names)
-
-
-def _reached_text(path: Path, options: Sequence[str]) -> str:
-    """Return the source's text and that of the user's headers that it includes."""
-    text = read_text(path)
-    folders = (str(path.parent), *read_options(options).includes)
-    return "\n".join((text, *local_files(str(path), text, folders).values()))
+    reached = "\n".join((text, *local_files(str(path), text, folders).values()))
+    kernels = (*module.signatures, *module.templates)
+    return CutraceError(explain_launches(str(path), kernels, reached, sizes), "launch")
 
 
 def _explain_names(path: Path, lines: list[LaunchLine]) -> None:

@@ -18,8 +18,8 @@ from ..ops.lanes import LANES, Array, Bits, Mask, pack, unpack
 from ..warp.program import Group
 from .bounds import fault_of, uninitialized
 from .cluster import GENERIC
-from .lane_move import Update, load_lanes, store_lanes
-from .reach import reach_group
+from .lane_move import load_lanes, store_lanes
+from .reach import reach
 
 Fetch: TypeAlias = Callable[[list[Array]], Array]
 """Reads a value from a frame, as one NumPy type."""
@@ -96,19 +96,7 @@ class Reached:
 
     def __init__(self, group: Group, lanes: Bits) -> None:
         self._machine = group.wave.machine
-        self.lanes = lanes
-
-    def load(self, element: int, dtype: np.dtype[Any]) -> Array:
-        """Return an element of each lane, (warps, 32); 0 for other lanes."""
-        return load_lanes(self._machine.pointers, self.lanes, element, dtype)
-
-    def store(self, element: int, value: Array, dtype: np.dtype[Any]) -> None:
-        """Write an element of each lane, in order of warp and lane."""
-        store_lanes(self._machine.pointers, self.lanes, element, dtype, value)
-
-    def update(self, run: Update, lanes: Bits, element: int, values: list[Array]) -> Array:
-        """Change an element of some lanes, in order of warp and lane; return the old ones."""
-        return run(self._machine.pointers, lanes, element, values)
+        self.pointers, self.lanes = self._machine.pointers, lanes
 
     def mark_written(self, access: Access) -> None:
         """Mark the bytes that the lanes store as written."""
@@ -148,7 +136,8 @@ def read(group: Group, lanes: Mask | None, access: Access, value: Array) -> list
     addresses = access.addresses(group, value)
     reached = resolve(group, lanes, access, addresses)
     reached.require_written(group, access, addresses)
-    return [reached.load(element, access.dtype) for element in range(access.count)]
+    pointers, dtype = reached.pointers, access.dtype
+    return [load_lanes(pointers, reached.lanes, each, dtype) for each in range(access.count)]
 
 
 def write(
@@ -157,7 +146,7 @@ def write(
     """Store `count` arrays of elements under `lanes`, and record the rows."""
     reached = resolve(group, lanes, access, access.addresses(group, value))
     for element, stored in enumerate(values):
-        reached.store(element, stored, access.dtype)
+        store_lanes(reached.pointers, reached.lanes, element, access.dtype, stored)
     reached.mark_written(access)
 
 
@@ -170,12 +159,12 @@ def resolve(group: Group, lanes: Mask | None, access: Access, addresses: Array) 
     masks = group.active if lanes is None or lanes is group.lanes else group.pack(lanes)
     m.reach_lanes[: len(masks)] = masks
     place, space = address(addresses), int(access.space or 0)
-    left, (reach,) = 1, compile_routines(reach_group)
+    left, (take_lanes,) = 1, compile_routines(reach)
     while left:
         rows.reserve_more(len(masks))
-        left = reach(
-            m.address, place, space, access.pc, access.position, access.width, access.part,
-            access.hidden,
+        left = take_lanes(
+            m.address, place, LANES, 0, 0, space, access.pc, access.position, access.width,
+            access.part, access.hidden, 0, m.sites,
         )  # fmt: skip
     if m.fault_site >= 0:
         raise fault_of(wave)

@@ -10,7 +10,6 @@ from ....jit.structure import I32, I64
 from ....jit.value import assembly, trailing_zeros
 from ....traces.schema import Space
 from ..memory.memory import GLOBAL_BASE, WINDOWS
-from ..ops.lanes import LANES
 from ..rows.pattern import AT_ONCE, answer, enqueue
 from ..warp.machine import Machine
 from ..warp.schedule import EXITED
@@ -437,14 +436,6 @@ def lanes_of_row(addresses: I64, offset: int, lanes: int, space: int, is_generic
             same = same & ~(1 << lane)
         rest = rest & (rest - 1)
     return same
-
-
-def reach_group(
-    m: Machine, addresses: I64, space: int, pc: int, position: int, width: int, part: int,
-    is_hidden: int,
-) -> int:  # fmt: skip
-    """Take the group through an access of the interpreter, with 32 addresses for each warp."""
-    return reach(m, addresses, LANES, 0, 0, space, pc, position, width, part, is_hidden, 0, m.sites)
 
 
 def reach(

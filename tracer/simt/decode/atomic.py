@@ -40,7 +40,7 @@ def update_lanes(name: str, code: tuple[str, str, str]) -> Callable[..., Array]:
     def apply(group: Group, lanes: Mask | None, access: Access, values: list[Array]) -> Array:
         addresses = access.addresses(group, access.address(group.frame))
         reached = resolve(group, lanes, access, addresses)
-        return reached.update(updater(name, access.dtype, code), reached.lanes, 0, values)
+        return updater(name, access.dtype, code)(reached.pointers, reached.lanes, 0, values)
 
     return apply
 
@@ -81,7 +81,7 @@ def decode_atomic(decoder: Decoder, instruction: Instruction) -> Step | None:
             for in_global, lanes_there in ((True, is_global), (False, ~is_global)):
                 some, run = reached.lanes & pack(lanes_there), _updater(operation, kind, in_global)
                 if some.any() and run is not None:
-                    new = reached.update(run, some, k, [part[k] for part in values])
+                    new = run(reached.pointers, some, k, [part[k] for part in values])
                     old = select(lanes_there, new, old)
             store(frame, old)
 

@@ -134,7 +134,7 @@ class AccessRows:
 
     def write(self, final: bool) -> None:
         """Write batches, each up to the access that reaches ROWS; with `final` write all rows."""
-        m = self.buffer
+        m, patterns = self.buffer, self.patterns
         counts: NDArray[np.int64] = m.run_count[: m.runs].astype(np.int64)
         ends = np.cumsum(counts)
         first = first_run = 0
@@ -144,19 +144,16 @@ class AccessRows:
                 break
             run = min(run + 1, m.runs)
             last = int(ends[run - 1])
-            self._write_batch(slice(first, last), slice(first_run, run))
+            epoch = patterns.epoch
+            pattern = patterns.write(m.row_pattern[first:last].view(np.uint32), self.sink)
+            runs = slice(first_run, run)
+            columns = columns_of(m, slice(first, last), runs, self.block, self.warp)
+            self.sink.put("accesses", **columns, pattern=pattern)
+            if epoch != patterns.epoch and last < m.rows:  # later rows name forgotten patterns
+                later = m.row_pattern[last : m.rows]
+                later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
             first, first_run = last, run
         self._move_down(first, first_run)
-
-    def _write_batch(self, rows: slice, runs: slice) -> None:
-        m, patterns = self.buffer, self.patterns
-        epoch = patterns.epoch
-        pattern = patterns.write(m.row_pattern[rows].view(np.uint32), self.sink)
-        columns = columns_of(m, rows, runs, self.block, self.warp)
-        self.sink.put("accesses", **columns, pattern=pattern)
-        if epoch != patterns.epoch and rows.stop < m.rows:
-            later = m.row_pattern[rows.stop : m.rows]
-            later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
 
     def _move_down(self, first: int, first_run: int) -> None:
         """Move the remaining rows to the start of the buffers."""

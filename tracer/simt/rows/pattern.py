@@ -289,17 +289,14 @@ class PatternTable:
         self._grow()
         names, fresh = name_rows(numbers, self._identifiers, self._written)
         if len(fresh):
-            self._hand_over(fresh, sink)
+            active, offsets = self.store.take(fresh)
+            first = sink.put("patterns", active=active, offsets=offsets)
+            if first != self._written:
+                raise AssertionError(f"pattern {self._written} was given the identifier {first}")
+            self._written += len(fresh)
         if self._written - self._epoch_start >= EPOCH:
             self._forget()
         return names
-
-    def _hand_over(self, fresh: NDArray[np.int64], sink: Sink) -> None:
-        active, offsets = self.store.take(fresh)
-        first = sink.put("patterns", active=active, offsets=offsets)
-        if first != self._written:
-            raise AssertionError(f"pattern {self._written} was given the identifier {first}")
-        self._written += len(fresh)
 
     def _grow(self) -> None:
         """Make room for the identifiers of all numbered patterns."""
