@@ -18,9 +18,9 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
@@ -60,7 +60,9 @@ from cutrace.base.errors import CutraceError  # noqa: E402
 from cutrace.base.interrupt import interrupt  # noqa: E402
 from cutrace.tracer.front.resources import assemble_for  # noqa: E402
 from cutrace.tracer.ptx.link import link_kernel  # noqa: E402
+from cutrace.tracer.sass import cubin as files  # noqa: E402
 from cutrace.tracer.sass import kernel as machine  # noqa: E402
+from cutrace.tracer.sass.cubin import Cubin, open_cubin  # noqa: E402
 from cutrace.tracer.session import kernel_facts, module  # noqa: E402
 from cutrace.tracer.session.record_options import (  # noqa: E402
     CODES,
@@ -276,17 +278,43 @@ def compare_forms(first: int, code: str, engine: str) -> list[Outcome]:
 
 def _assembled(texts: dict[str, str], arch: str) -> dict[str, bytes]:
     """Return the cubin that has each kernel; none for one that ptxas refuses."""
+    if not texts:
+        return {}
     head = HEADER.replace("8.6", "8.8").replace("sm_90a", arch)
     try:
         cubin = assemble_for(head + "".join(texts.values()), arch, ("-lineinfo", "-fmad=false"))
         return dict.fromkeys(texts, cubin)
-    except CutraceError:
-        pass
+    except CutraceError as error:
+        refused = {int(line) for line in re.findall(r", line (\d+); error", str(error))}
+    accepted, line = {}, head.count("\n") + 1
+    for name, text in texts.items():
+        end = line + text.count("\n")
+        if refused.isdisjoint(range(line, end)):
+            accepted[name] = text
+        line = end
+    if len(accepted) < len(texts):
+        return _assembled(accepted, arch)
     if len(texts) == 1:
         return {}
-    parts = [*texts.items()]
+    parts = [*texts.items()]  # an error of no line
     middle = len(parts) // 2
     return _assembled(dict(parts[:middle]), arch) | _assembled(dict(parts[middle:]), arch)
+
+
+_disassemble = files._disassemble
+
+
+@lru_cache(maxsize=2)
+def _disassembled(data: bytes) -> list[Any]:
+    whole = open_cubin(data)
+    names = [name for name in whole.sections if name.startswith(".text.")]
+    return _disassemble(whole, names)
+
+
+def _listed(whole: Cubin, names: Sequence[str]) -> list[Any]:
+    """Return nvdisasm's functions, of which it lists all of a cubin as fast as one."""
+    header, functions = _disassembled(whole.data)
+    return [header, [each for each in functions if f".text.{each['function-name']}" in names]]
 
 
 def _compare_form(case: Case, name: str, text: str, arch: str, engine: str, cubin: bytes) -> str:
@@ -296,7 +324,10 @@ def _compare_form(case: Case, name: str, text: str, arch: str, engine: str, cubi
     arrays = [*sources, *outputs, np.zeros(lanes * SCRATCH, np.uint8)]
     ptx = HEADER.replace("8.6", "8.8").replace("sm_90a", arch) + text
     wanted = run_kernel(ptx, name, lanes, arrays, engine="auto")
-    with patch("ptx.ptx_run.link_kernel", partial(_machine, ptx, arch, cubin)):
+    with (
+        patch("ptx.ptx_run.link_kernel", partial(_machine, ptx, arch, cubin)),
+        patch.object(files, "_disassemble", _listed),
+    ):
         left = run_kernel(ptx, name, lanes, arrays, engine=engine)
     for kind, ours, theirs in zip(case.results, left[len(sources) :], wanted[len(sources) :],
                                   strict=False):  # fmt: skip
