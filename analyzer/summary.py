@@ -43,11 +43,14 @@ class SharedAccess:
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """Hit rates of loads, 0 to 1 (None: no such cache, or no load), and bytes of DRAM."""
+    """Hit rates of loads, 0 to 1 (None: no such cache, or no load), and bytes of DRAM: all, and
+    those written.
+    """
 
     l1_hit_rate: float | None
     l2_hit_rate: float | None
     dram_bytes: int
+    dram_bytes_written: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,8 +134,8 @@ def _caches(launch: LaunchProfile) -> Caches | None:
     if all(launch.counters[name] is None for name in names):
         return None
     l1, l2 = (_share(launch.counters[f"{level}_hit_rate"]) for level in ("l1", "l2"))
-    caches = Caches(l1, l2, _count(launch, *names))
-    return caches if caches != Caches(None, None, 0) else None
+    caches = Caches(l1, l2, _count(launch, *names), _count(launch, names[1]))
+    return caches if caches != Caches(None, None, 0, 0) else None
 
 
 def _residency(launch: LaunchProfile) -> Residency | None:

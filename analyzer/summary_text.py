@@ -58,7 +58,9 @@ def summary_lines(on: Sequence[LaunchProfile], width: int | None) -> Iterator[Li
         named = f"{', '.join(devices)}: {text}"
         yield from ((line, "") for line in wrapped(named, width, hang=""))
     if running:
-        yield from _hot_lines(running[0], width, f" on {running[0].device}" * (len(on) > 1))
+        differs = any(_hot_texts(one) != _hot_texts(running[0]) for one in running[1:])
+        where = f" on {running[0].device}" * (differs or len(running) < len(on))
+        yield from _hot_lines(running[0], width, where)
 
 
 def labelled(label: str, text: str, width: int | None) -> Iterator[Line]:
@@ -205,8 +207,14 @@ def _caches_text(facts: Summary) -> str:
         return ""
     rates = {"L1": caches.l1_hit_rate, "L2": caches.l2_hit_rate}
     hits = ", ".join(f"{k} hits {_percent(rate)}" for k, rate in rates.items() if rate is not None)
-    moved = amount_text(Bound("DRAM", 0.0, caches.dram_bytes, "bytes"))
-    return "; ".join(filter(None, (hits, f"{moved} to and from DRAM" * bool(caches.dram_bytes))))
+    written = caches.dram_bytes_written
+    moved = {"read from DRAM": caches.dram_bytes - written, "written to DRAM": written}
+    dram = (
+        f"{amount_text(Bound(DRAM, 0.0, amount, 'bytes'))} {what}"
+        for what, amount in moved.items()
+        if amount
+    )
+    return "; ".join(filter(None, (hits, ", ".join(dram))))
 
 
 def _residency_text(fits: Residency) -> str:
@@ -219,13 +227,20 @@ def _residency_text(fits: Residency) -> str:
 
 def _hot_lines(launch: LaunchProfile, width: int | None, where: str) -> Iterator[Line]:
     """Yield the costliest lines, with their source."""
-    tops = costliest_lines(launch.lines, launch.limited_by, LINES_SHOWN)
-    for index, top in enumerate(tops):
-        if index and top.share < LEAST_COST:
-            break
-        cost = f"{100 * top.share:.0f} % of the {top.what}{where}"
-        text = one_line(f"{top.file}:{top.line}  {top.text}  ({cost})")
+    for index, text in enumerate(_hot_texts(launch, where)):
         yield from ((line, "yellow") for line in _wrapped("" if index else "hot line", text, width))
+
+
+def _hot_texts(launch: LaunchProfile, where: str = "") -> list[str]:
+    """Return the costliest lines, each with its share of the cost."""
+    tops = costliest_lines(launch.lines, launch.limited_by, LINES_SHOWN)
+    return [
+        one_line(
+            f"{top.file}:{top.line}  {top.text}  ({100 * top.share:.0f} % of the {top.what}{where})"
+        )
+        for index, top in enumerate(tops)
+        if not index or top.share >= LEAST_COST
+    ]
 
 
 def _unestimated(on: Sequence[LaunchProfile]) -> dict[str, list[str]]:

@@ -208,9 +208,13 @@ def gain_text(finding: Finding, launch: LaunchProfile) -> str:
 
 
 def _head(finding: Finding) -> str:
-    more = f"; the same for {_accesses(finding.others)}" if finding.others else ""
     part = "" if finding.share is None else f", {100 * finding.share:.0f} % of the launch's traffic"
-    return f"{finding.what}{more} ({finding.rule}{part})"
+    return f"{_what(finding)} ({finding.rule}{part})"
+
+
+def _what(finding: Finding) -> str:
+    """Return what was found, and how many other accesses of the line have it too."""
+    return finding.what + (f"; the same for {_accesses(finding.others)}" * bool(finding.others))
 
 
 def _accesses(others: int) -> str:
@@ -392,7 +396,7 @@ def find_fix(trace: Trace, profile: Profile, options: ReplayOptions) -> Fix | No
     on = f"on {launch.device}" if len(profile.devices) > 1 else ""
     of = " ".join(filter(None, (which, on)))
     lines = (
-        ("finding", f"{of}{': ' if of else ''}{place}{finding.what}"),
+        ("finding", f"{of}{': ' if of else ''}{place}{_what(finding)}"),
         ("fix", f"{finding.change}{'; ' if gain else ''}{gain}"),
     )
     place = finding.place if finding.access else ""

@@ -82,12 +82,20 @@ class Row:
         return bracket(cell.value, cell.interval, self.counter)
 
     def change(self, place: int) -> tuple[str, str]:
-        """Return the difference of a cell from the baseline's and their ratio as text."""
+        """Return the difference of a cell from the baseline's and their ratio as text.
+
+        The difference of two percentages is in percentage points.
+        """
         cell = self.cells[place]
-        sign = "+" * (cell.difference is not None and cell.difference > 0)
-        counter = self.counter
-        difference = sign + number(cell.difference, counter) if counter else ""
-        return difference, ratio_text(cell.ratio)
+        change, counter = cell.difference, self.counter
+        if change is None or counter is None:
+            difference = ""
+        elif counter.unit in ("ratio", "%"):
+            difference = f"{change * (100 if counter.unit == 'ratio' else 1):.3g} pts"
+        else:
+            difference = number(change, counter)
+        sign = "+" * (change is not None and change > 0)
+        return sign + difference, ratio_text(cell.ratio)
 
 
 def row(name: object, *cells: object, is_bad: bool = False) -> Row:

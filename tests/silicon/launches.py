@@ -301,7 +301,8 @@ EXPLAINED = (
         r"fresh.cu coordinates|fresh2.cu (joint_histogram|push_rank|lowest_label)|"
         r"fresh2_types.cu global_kinds",
         "sectors.*global_op_(red|atom)",
-        "cutrace counts up to 13 % too few sectors of atomics on words more than 512 bytes apart",
+        "cutrace counts up to 13 % too few sectors of atomics on words beyond one block of 512 "
+        "bytes",
     ),
 )
 

@@ -35,6 +35,10 @@ FAMILIES = {
 """The family of a source; a program or a kernel of the gallery is not among them."""
 
 
+NEARLY = (pl.col("chip") - pl.col("cutrace")).abs() <= ROUNDED
+"""Equal to the two decimals that the profiler prints."""
+
+
 def page() -> str:
     """The whole page."""
     rows = kept()
@@ -79,7 +83,10 @@ def _chip() -> dict[str, str]:
 
 def _totals(rows: pl.DataFrame) -> dict[str, object]:
     launches = rows.filter(kind="instructions")
-    equal, of = _share(rows.filter(kind="count"))
+    counts = rows.filter(kind="count")
+    equal, of = _share(counts)
+    is_of_launch = pl.col("metric").map_elements(lambda name: classes(name) == (), pl.Boolean)
+    memory_equal, memory = _share(counts.filter(~is_of_launch))
     programs = rows.filter(
         pl.col("kind") == "cache", pl.col("source").str.ends_with(".py"),
         pl.col("metric").str.contains("pct"),
@@ -87,6 +94,8 @@ def _totals(rows: pl.DataFrame) -> dict[str, object]:
     return {
         "launches": len(launches), "kernels": launches.select("source", "kernel").n_unique(),
         "compared": of, "equal": equal, "percent": _percent(equal, of),
+        "memory": memory, "memory_equal": memory_equal,
+        "memory_percent": _percent(memory_equal, memory),
         "programs": len(programs.filter(verdict="near")), "of_programs": len(programs),
     }  # fmt: skip
 
@@ -106,9 +115,9 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 
 OTHER = "h100_fresh2.json"
-BOTH_CHIPS = """An {other} gives the same counts. Of {of} counts of the first {launches} launches of
-`fresh2*.cu` {equal} are equal on both chips. The others depend on time.
-So the counts belong to the architecture."""
+BOTH_CHIPS = """These are counts of the architecture: an {other} gives the same. Of
+{of} counts of the first {launches} launches of `fresh2*.cu` {equal} are equal on both
+chips; the others depend on timing."""
 
 
 def differing() -> tuple[int, list[tuple[str, str, float, float]]]:
@@ -141,8 +150,8 @@ def _families(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
     def family(source: str) -> str:
         return FAMILIES.get(source, "`tests/programs`" if source.endswith(".py") else "gallery")
 
-    named = counts.with_columns(family=pl.col("source").map_elements(family, pl.String)).filter(
-        (pl.col("chip") != 0) | (pl.max_horizontal("cutrace", "ptx") > ROUNDED)
+    named = counts.filter(pl.col("verdict") != "zero").with_columns(
+        family=pl.col("source").map_elements(family, pl.String)
     )
     for (name,), mine in named.group_by("family", maintain_order=True):
         yield name, *_family(mine)
@@ -151,8 +160,8 @@ def _families(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
 
 def _family(mine: pl.DataFrame) -> tuple[object, ...]:
     near = [
-        mine.select(((pl.col("chip") - pl.col(side)).abs() <= ROUNDED).sum()).item()
-        for side in ("ptx", "cutrace")
+        mine.select(((pl.col("chip") - pl.col("ptx")).abs() <= ROUNDED).sum()).item(),
+        len(mine.filter(NEARLY)),
     ]
     equal, of = _share(mine)
     launches = mine.select("source", "launch").n_unique()
@@ -162,15 +171,22 @@ def _family(mine: pl.DataFrame) -> tuple[object, ...]:
 
 def _counters(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
     """Counters together that differ in the kind of access alone."""
-    grouped = counts.with_columns(
-        group=pl.col("metric").map_elements(lambda name: KIND.sub("*", name), pl.String)
-    )
+    grouped = counts.with_columns(group=pl.col("metric").map_elements(_group, pl.String))
     for (name,), mine in grouped.group_by("group", maintain_order=True):
         equal, of = _share(mine)
         apart = mine.filter(verdict="apart")
-        same = len(apart.filter(pl.col("chip") == pl.col("cutrace")))
+        same = len(apart.filter(NEARLY))
         cells = f"{equal} of {of}", _percent(equal, of), ", ".join(_below(mine))
         yield f"`{name}`", *cells, len(apart), same
+
+
+def _group(metric: str) -> str:
+    """The name with `*` for the space, the operation, or the rest of a launch's counter.
+
+    >>> _group("smsp__inst_executed_op_shared_ld.sum"), _group("launch__waves_per_multiprocessor")
+    ('smsp__inst_executed_op_*_*.sum', 'launch__*')
+    """
+    return KIND.sub(lambda kind: "*_op_*" if kind[1] else "op_*_*" if kind[3] else "*", metric)
 
 
 def _below(group: pl.DataFrame) -> Iterator[str]:
@@ -217,14 +233,11 @@ def _apart(counts: pl.DataFrame) -> dict[str, object]:
         pl.when(pl.col("reason").str.contains(", on the chip "))
         .then(pl.lit("the chip executed other warp instructions of the counter's class"))
         .when(pl.col("reason").str.starts_with("up to time"))
-        .then(pl.lit("addresses depend on time"))
+        .then(pl.lit("addresses depend on timing"))
         .otherwise("reason")
         .alias("reason")
     )
-    rows = (
-        (reason, len(mine), len(mine.filter(pl.col("chip") == pl.col("cutrace"))))
-        for reason, mine in _by_reason(apart)
-    )
+    rows = ((reason, len(mine), len(mine.filter(NEARLY))) for reason, mine in _by_reason(apart))
     waits = apart.filter(reason=WAITED).select("source", "launch").n_unique()
     return {
         "apart": _lines(rows), "waits": waits,

@@ -55,7 +55,7 @@ class ReplayOptions:
     dlcm: str = option(DLCM[0], "Cache global loads in L1 and L2, or in L2 only.", "|".join(DLCM))
     code: str = option(
         CODE[0],
-        "Count loads and stores in the assembled code (since 7.0), or in the PTX.",
+        "Count loads and stores of the machine code (SASS, from 7.0 on), or of the PTX.",
         "|".join(CODE),
         choices=CODE,
     )

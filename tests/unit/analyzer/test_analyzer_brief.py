@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import cutrace
+from cutrace.analyzer.summary import Caches, Summary
+from cutrace.analyzer.summary_text import _caches_text
 from cutrace.commands._main import run
 
 Captured = pytest.CaptureFixture[str]
@@ -171,6 +173,7 @@ def test_a_sample_and_a_refusal_say_why_there_is_no_limit(tmp_path: Path, capsys
     _record(path, WORDS // 1024, 1024, sample=4)
     lines = shown(capsys, path, "-d", "h200,8800gtx")
     assert lines[1] == "8800gtx: cannot launch: 512 threads a block at most"
+    assert "of the bytes moved on h200)" in " ".join(" ".join(lines).split())
     one = shown(capsys, path, "-d", "h200")
     assert one[1].startswith("time      about ")
     assert "if caches held all that it loads" in one[1]
@@ -288,3 +291,14 @@ def test_the_gain_of_counting_in_shared_memory_is_that_of_the_kernel_that_does(
     assert finding["rule"] == "contention"
     assert launch.estimate
     assert finding["estimate_ns"] == pytest.approx(launch.estimate.ns, rel=0.25)
+
+
+def test_bytes_read_from_memory_and_written_to_it_are_told_apart() -> None:
+    facts = Summary(None, None, Caches(0.5, None, 96, 64), None, {}, {})
+    assert _caches_text(facts) == "L1 hits 50 %; 32 bytes read from DRAM, 64 bytes written to DRAM"
+
+
+def test_a_hot_line_of_all_devices_names_none(trace: Path, capsys: Captured) -> None:
+    lines = shown(capsys, trace, "-d", "h100,h200", "--launch", "0")
+    (hot,) = (line for line in lines if line.startswith("hot line"))
+    assert hot.endswith("of the bytes moved)")

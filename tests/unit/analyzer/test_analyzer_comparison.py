@@ -77,8 +77,8 @@ def test_the_table_shows_all_side_by_side_and_narrow_ones_in_pairs() -> None:
         "   padded  difference    ratio\n"
         "global_store_transactions           32      4 *         -28  8x less"
         "      4 *         -28  8x less\n"
-        "global_store_sector_efficiency  12.5 %  100 % *     +87.5 %  8x more"
-        "  100 % *     +87.5 %  8x more\n"
+        "global_store_sector_efficiency  12.5 %  100 % *   +87.5 pts  8x more"
+        "  100 % *   +87.5 pts  8x more\n"
         "\n"
         "* is the best of its row\n"
         "next: x\n"
@@ -89,14 +89,14 @@ def test_the_table_shows_all_side_by_side_and_narrow_ones_in_pairs() -> None:
     assert set(wide.split()) == set(narrow.split())
     narrower = render(three(), "table", View(counters=ASKED, last="x", width=60))
     assert max(map(len, narrower.splitlines())) <= 60
-    assert set(wide.split()) - set(narrower.split()) == {"difference", "-28", "+87.5"}
+    assert set(wide.split()) - set(narrower.split()) == {"difference", "-28", "+87.5", "pts"}
 
 
 def test_two_variants_leave_out_differences_too_where_these_have_no_room() -> None:
     two = compare_profiles({"naive": made(32, 1024), "tiled": made(4, 128)}, counters=ASKED)
     wide, narrow = (render(two, "table", View(counters=ASKED, width=n)) for n in (100, 60))
     assert max(map(len, narrow.splitlines())) <= 60
-    assert {*wide.split()} - {*narrow.split()} == {"difference", "-28", "+87.5"}
+    assert {*wide.split()} - {*narrow.split()} == {"difference", "-28", "+87.5", "pts"}
 
 
 def test_programs_read_csv_and_json() -> None:
