@@ -65,6 +65,12 @@ def highest_share(row: Row) -> float:
     return max(float(row[unit] or 0) for unit in UNITS)
 
 
+def holds(row: Row) -> bool:
+    """Whether the measured time is in the interval of the estimate."""
+    low, high = WITHIN
+    return low <= 1 / ratio(row) <= high
+
+
 def agrees(row: Row) -> bool:
     """Whether the unit that is estimated to be busiest is the one that the profiler found."""
     return row["busiest"] == highest(row)
@@ -101,7 +107,13 @@ LONG: tuple[tuple[str, Callable[[Row], bool], Callable[[Row], bool]], ...] = (
     ("limit", lambda _: True, agrees_by_rule),
 )
 """What is asked of launches above 20 us, of which of them."""
-CHOSEN, ONCE = "rules were chosen", "compared once"
+CHOSEN, ONCE = "yes", "no"
+OLDER = {
+    **{("H200", "programs"): ", older", ("H200", "others"): ", older"},
+    **{("H100", "others"): ", older up to 20 us"},
+    **dict.fromkeys((("H200", "fresh kernels"), ("H100", "fresh kernels")), ", older in part"),
+}
+"""Device and set of which estimates are of a version that simulated PTX."""
 SETS: tuple[tuple[str, str, str, str], ...] = (
     *(("H200", "h200", name, CHOSEN) for name in ("ours", "programs", "others", "fresh kernels")),
     *(("H100", "h100", name, CHOSEN) for name in ("ours", "others", "fresh kernels")),
@@ -116,6 +128,8 @@ SETS: tuple[tuple[str, str, str, str], ...] = (
 """Device, table, set, and what the set's launches were used for."""
 BOOST, BASE = 1410, 765
 """The clocks of an A100 PCIe, MHz: NVIDIA's data sheet."""
+WITHIN = 0.8, 4 / 3
+"""The interval of estimates on 9.0."""
 ENOUGH = 10_000
 """Nanoseconds from which a launch counts on the page."""
 FIRST_LOOK = dict.fromkeys(("titanv", "rtx4070", "rtx2080ti"), CHOSEN)
@@ -163,6 +177,7 @@ def accuracy() -> str:
     for device, table, part, used in SETS:
         rows = [row for row in rows_of(table, part) if float(row["measured"]) >= ENOUGH]
         if rows:
+            used += OLDER.get((device, part), "")
             lines.append(_line((device, f"*{part}*", *_accuracy(*_times(rows)), used)))
     with (KEPT / "published.csv").open(newline="") as file:
         published = list(csv.DictReader(file))
@@ -247,18 +262,32 @@ def page() -> str:
     every = [row for table in read_once for row in read(table) if row.get("bound")]
     below = sum(float(row["measured"]) < float(row["bound"]) for row in every)
     tables = {"accuracy": accuracy(), "intervals": intervals(), "fifth": fifth()}
+    sixth = len({row["program"] for row in rows_of("h100_sixth_draw", "sixth draw")})
+    of_sets = [row for _, table, part, _ in SETS for row in rows_of(table, part)]
+    long, short = (
+        [row for row in of_sets if (float(row["measured"]) >= ENOUGH) == is_long]
+        for is_long in (True, False)
+    )
     text = TEMPLATE.read_text(encoding="utf-8")
     return filled(
-        text.format(**tables, below=NUMBERS[below], all=f"{len(every):,}", clocks=clocks())
+        text.format(
+            **tables,
+            sixth=sixth,
+            holds=share(long, holds),
+            short=share(short, holds),
+            below=NUMBERS[below],
+            all=f"{len(every):,}",
+            clocks=clocks(),
+        )
     )
 
 
 def fifth() -> str:
     """What the fifth draw is, if there is one."""
     programs = len({row["program"] for row in read("h100_fifth_draw")})
-    on = "on 27 November 2026 (commit 50a4890e)"
+    on = "27 November 2026 (commit 50a4890e)"
     return (
-        f"| *fifth draw* | {programs} of the 45 drawn programs, of 6 collections, {on} |\n"
+        f"| *fifth draw* | {programs} of 45 programs of 6 collections, {on} | profiler's |\n"
         if programs
         else ""
     )
