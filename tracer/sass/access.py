@@ -493,11 +493,11 @@ def wait_for_warp(lifter: Lifter) -> None:
     """WARPSYNC: the lanes of a mask go on together."""
     if lifter.has("ALL"):
         lifter.require(0)
-        lifter.emit("bar.warp.sync", "-1", guarded=True)
+        lifter.meet("-1")
         return
     lifter.take("EXCLUSIVE")
     (mask,) = lifter.require(1)
-    lifter.emit("bar.warp.sync", lifter.word(mask), guarded=True)
+    lifter.meet(lifter.word(mask))
 
 
 def shuffle(lifter: Lifter) -> None:

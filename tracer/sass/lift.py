@@ -615,6 +615,19 @@ class Lifter:
             self.lines.append(("trap;", each))
         return self._finished(flow)
 
+    def meet(self, lanes: str) -> None:
+        """Wait for the lanes of a mask. Those that a guard keeps away go around: lanes meet at an
+        operation that all of them run."""
+        if not self.guard:
+            self.emit("bar.warp.sync", lanes)
+            return
+        behind = f"{label_of(self.now.address)}_met"
+        opposite = self.guard[1:] if self.guard[0] == "!" else f"!{self.guard}"
+        self.lines.append((f"@{opposite} bra {behind};", self.now))
+        self.emit("bar.warp.sync", lanes, guarded=False)
+        self.label(behind)
+        self.count_lanes()
+
     def count_guard(self) -> None:
         """Make the lanes of a predicated instruction counted: the engine counts them where it
         computes, and not where it moves."""
@@ -844,8 +857,7 @@ class Flow:
         if form in ("CONV", "DIV"):
             mask = lifter.operands[0]
             word = lifter.word(mask) if len(instruction.operands) == 2 else "-1"
-            lifter.emit("bar.warp.sync", word, guarded=True)
-            lifter.count_lanes()
+            lifter.meet(word)
             if form == "DIV":
                 return
             lifter.emit("bra.uni", label_of(self.targets(instruction)[0]))

@@ -126,10 +126,12 @@ def _joined(
     kernel: Kernel, block: BasicBlock, addresses: list[int], before: Mapping[int, Barriers],
     block_at: Mapping[int, int], returns: Collection[int],
 ) -> BasicBlock:  # fmt: skip
-    barriers = before.get(addresses[block.last - 1], ())
-    if len(set(block.successors)) < 2:
+    here = addresses[block.last - 1]
+    barriers = before.get(here, ())
+    after = {addresses[kernel.blocks[successor].first] for successor in block.successors}
+    if len(set(block.successors)) < 2 or after <= {here, here + BYTES}:  # inside an instruction
         return block
-    if addresses[block.last - 1] in returns:
+    if here in returns:
         return replace(block, join=NO_BLOCK, outer_joins=(), leaving=NO_BLOCK)
     (span,) = kernel.functions
     if not barriers:

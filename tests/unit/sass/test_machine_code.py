@@ -867,3 +867,25 @@ def test_the_offset_of_an_asynchronous_store_is_not_that_of_its_barrier() -> Non
     place = re.search(r"add.u32 (\S+), %R8, 16;", text)
     assert place
     assert re.search(rf"st.async.*\[{re.escape(place[1])}\+.*%R3, \[%R9\+", text)
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+@pytest.mark.parametrize("meeting", ["BRA.DIV -0x1, 0x140", "WARPSYNC -0x1"])
+def test_lanes_that_leave_a_spin_loop_one_by_one_meet_at_a_guarded_warp_sync(
+    engine: str, meeting: str
+) -> None:
+    """Lane n waits until the counter is n, and adds 1; then each asks its neighbor."""
+    left = run(
+        "MOV R2, 0x1",
+        "ATOMS.ADD R6, [RZ], RZ",  # 0x70
+        "ISETP.NE.AND P0, PT, R6, R0, PT",
+        "@P0 BRA 0x70",
+        "ATOMS.ADD RZ, [RZ], R2",
+        "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT",
+        f"@!P1 {meeting}",  # all lanes
+        "IADD3 R7, R0, 0x64, RZ",
+        "SHFL.BFLY PT, R4, R7, 0x1, 0x1f",
+        engine=engine,
+        shared=64,
+    )
+    assert [row[0] for row in left] == [100 + (lane ^ 1) for lane in range(32)]
