@@ -76,12 +76,27 @@ def read_sizes(words: Sequence[str]) -> dict[str, Any]:
 
 def _constants(path: Path) -> dict[str, Any]:
     """Return the constants of a file that `--size` changes; None for one that is no number."""
-    constants = {}
-    for node in ast.parse(path.read_bytes()).body:
-        if isinstance(node, ast.Assign):
-            names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-            constants.update(dict.fromkeys(names, _number(node.value)))
-    return constants
+    statements = ast.parse(path.read_bytes()).body
+    return {
+        name: _number(value) for statement in statements for name, value in _assigned(statement)
+    }
+
+
+def _assigned(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
+    """Yield each name that a statement assigns, with its expression."""
+    if isinstance(node, ast.AnnAssign) and node.value:
+        pairs: list[tuple[ast.expr, ast.expr]] = [(node.target, node.value)]
+    elif isinstance(node, ast.Assign):
+        pairs = [(target, node.value) for target in node.targets]
+    else:
+        return
+    for target, value in pairs:  # `height, width = 128, 128` has a value for each
+        targets = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        is_listed = len(targets) > 1 and isinstance(value, (ast.Tuple, ast.List))
+        values = value.elts if is_listed else [value] * len(targets)  # type: ignore[attr-defined]
+        for each, its_value in zip(targets, values, strict=False):
+            if isinstance(each, ast.Name):
+                yield each.id, its_value
 
 
 def _number(node: ast.expr) -> Any:

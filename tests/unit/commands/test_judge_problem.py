@@ -190,6 +190,43 @@ def test_a_constant_may_be_a_tuple_and_have_two_names() -> None:
     assert [output.elements for output in judgement.outputs or ()] == [32, 32]
 
 
+SIZED = """
+import numpy as np
+from device import Array
+rows, columns = 64, 64 * 8
+depth: int = 64
+width = height = 64
+
+class Model:
+    def forward(self, x):
+        return 3.0 * x.copy_to_host()
+
+def get_inputs():
+    return [Array(np.ones(rows * columns * depth * width * height, np.float32))]
+"""
+IDENTICAL = """
+from device import empty_like, scale
+
+class ModelNew:
+    def forward(self, x):
+        return scale(empty_like(x), x, 3.0)
+"""
+
+
+def test_constants_of_every_kind_of_assignment_have_other_values() -> None:
+    Path("problem.py").write_text(SIZED)
+    sizes = {"rows": 2, "columns": 3, "depth": 4, "height": 2}  # and width with it: one value
+    assert judged("good", IDENTICAL, size=sizes).outputs[0].elements == 2 * 3 * 4 * 2 * 2
+    apart = {**sizes, "width": 1}
+    assert judged("good", IDENTICAL, size=apart).outputs[0].elements == 2 * 3 * 4 * 2
+
+
+def test_the_advice_names_constants_of_every_kind_of_assignment() -> None:
+    Path("problem.py").write_text(SIZED)
+    with pytest.raises(CutraceError, match=r"columns=512, rows=64, depth=64"):
+        judged("good", IDENTICAL)
+
+
 def test_a_problem_that_cannot_be_imported_is_no_verdict() -> None:
     Path("problem.py").write_text(f"import nothing_like_this\n{KERNELBENCH}")
     with pytest.raises(CutraceError, match=r"problem.py:1: ModuleNotFoundError: No module"):

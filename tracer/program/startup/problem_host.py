@@ -144,17 +144,30 @@ def _seeded(call: Callable[[], Any]) -> Any:
 def load(path: Path, sizes: Mapping[str, Any] | None = None) -> ModuleType:
     """Import a file, with other values of its constants."""
     tree = ast.parse(path.read_bytes(), str(path))
-    for node in tree.body:
-        names = {each.id for each in getattr(node, "targets", ()) if isinstance(each, ast.Name)}
-        if isinstance(node, ast.Assign) and (changed := names & {*(sizes or {})}):
-            text = repr((sizes or {})[changed.pop()])
-            node.value = ast.parse(text, mode="eval").body
+    tree.body = [each for node in tree.body for each in _resized(node, sizes or {})]
     module = ModuleType(path.stem)
     module.__file__ = str(path)
     module.__spec__ = importlib.util.spec_from_file_location(path.stem, path)
     sys.modules[path.stem] = module
     exec(compile(tree, str(path), "exec"), module.__dict__)
     return module
+
+
+def _resized(node: ast.stmt, sizes: Mapping[str, Any]) -> Iterator[ast.stmt]:
+    """Yield a statement, then assignments of other values to constants that it sets."""
+    yield node
+    if not isinstance(node, (ast.Assign, ast.AnnAssign)):
+        return
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    parts = (part for target in targets for part in ast.walk(target))
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    values = {name: sizes[name] for name in names if name in sizes}
+    if values and all(isinstance(target, ast.Name) for target in targets):
+        first = next(iter(values.values()))  # of `height = width = 128`, if only one is given
+        values = {name: values.get(name, first) for name in names}
+    for name, value in values.items():
+        (changed,) = ast.parse(f"{name} = {value!r}").body
+        yield ast.increment_lineno(changed, node.lineno - 1)
 
 
 def load_solution(path: Path, sizes: Mapping[str, Any]) -> Any:
