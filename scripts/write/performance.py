@@ -43,15 +43,15 @@ HEAD = """# How fast, how large, how sure
 
 `scripts/write/performance.py` writes this page from two sets of measurements ({machine}).
 `scripts/bench --json` gives medians of wall time, for the first table (the seconds are in
-`docs/bench.json`). `scripts/scale` gives CPU seconds of one warm process, the best of three runs,
-for the rest. Its kernels: *stream* loads consecutive words, *gather* random
-words, *spmv* multiplies a sparse matrix, in *wander* each lane branches at random."""
+`docs/bench.json`). `scripts/scale` gives CPU seconds of one process after a first run, the best of
+three, for the rest. Its kernels: *stream* loads consecutive words, *gather* random words, *spmv*
+multiplies a sparse matrix, in *wander* each lane branches at random. A *row* of a trace is one
+memory instruction of a warp."""
 
 
 def _machine(machine: Mapping[str, object]) -> str:
     return (
-        f"{machine['processor']}, {machine['cores']} cores, load {machine['load']},"
-        f" {machine['system']},"
+        f"{machine['processor']}, {machine['cores']} cores, {machine['system']},"
         f" Python {machine['python']}, NumPy {machine['numpy']}, Numba {machine['numba']}"
     )
 
@@ -81,15 +81,14 @@ def _reasons(goals: Sequence[Goal]) -> Iterator[str]:
 
 TARGETS = """## Targets and results
 
-A target stands as "at least" or "at most" behind its result or in its column's title; bold
-results miss theirs. An `x` is the time of another program divided by cutrace's, from the launch
-to the closed trace, in a warm process: more is better. Beside the size of a work is a smaller or
-other size in brackets, which Numba's simulator runs. An empty cell was not measured. The *bare
-recorder* (`scripts/measure/bench_recorder.cpp`) is a loop compiled by g++ that runs warps and
-keeps a row for each access, but checks no addresses and writes nothing: the limit of this
-machine. The last two columns are cutrace's time divided by the bare recorder's: less is better."""
-MEMORY = """Memory, with 10^8 accesses: the peak of the process, interpreter and libraries (100 to
-170 MB) included, and its relative increase from 10^7 accesses (0.1 is 10 %):"""
+Our targets are the words "at least" and "at most"; bold results miss theirs. `x` is the time of
+another program divided by cutrace's, from the launch to the closed trace: more is better. Numba's
+simulator ran the size in brackets. The *bare recorder* (`scripts/measure/bench_recorder.cpp`), a
+loop compiled by g++, runs warps and keeps their rows, but checks no addresses and writes nothing.
+The last two columns are cutrace's time divided by the recorder's: less is better. Empty cells
+were not measured."""
+MEMORY = """Memory, with 10^8 accesses of lanes: the peak of the process, interpreter and libraries
+(100 to 170 MB) included, and its relative increase from 10^7 accesses (0.1 is 10 %):"""
 
 
 def _goal_table(goals: Sequence[Goal]) -> str:
@@ -112,19 +111,19 @@ def _title(column: str, targets: set[str]) -> str:
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     yield (
-        "## Cost is linear\n\nThe time is `offset + slope * size`, where the size is a number of"
-        " threads, iterations, rows or devices. R² is 1 for a perfect line. Replay is without"
-        " caches. Devices are the least alike: the newest, which come first, share most of the work"
-        " of a replay, and the oldest have rules of their own."
+        "## How cost grows\n\nThe table fits the time by `offset + slope * size`; R² is 1 for a"
+        " perfect line. Replay is without caches. In so small a trace the offset dominates; a row"
+        " of a larger one takes the time of the [table of rates](#targets-and-results). Devices are"
+        " not alike: the newest, which come first, share most of the work of a replay, and the"
+        " oldest have rules of their own."
     )
     yield _table(
-        ("what", "sizes", "of a", "slope", "offset, s", "R²"),
+        ("what", "sizes", "slope", "offset, s", "R²"),
         (
             (
                 line["what"],
                 f"{line['x'][0]} - {line['x'][-1]}",
-                line["unit"],
-                f"{_time(line['slope'])}",
+                f"{_time(line['slope'])} per {line['unit']}",
                 f"{line['offset']:.3f}",
                 f"{line['r2']:.3f}",
             )
@@ -158,19 +157,16 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 SAMPLING = """## Samples of blocks
 
 `--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal
-stretches in between, and gives each counter a 95 % confidence interval. The samples were drawn
-with many seeds. The coverage of a counter is the share of seeds whose interval contains the true
-value; *least coverage* is that of the worst counter.
+stretches in between, and gives each counter a 95 % confidence interval. The interval does not cover
+rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the work),
+nor the edges of a large grid, each represented by one block. *Least coverage* is the share of
+seeds whose interval contains the true value, for the worst counter.
 
-Student's interval alone is too narrow. In a sparse matrix whose rows have Pareto's lengths
-(exponent 1.3), a few blocks do much of the work and most samples have none of these; Student's
-interval covers the true value in 70 to 85 of 100 samples. `analyzer/counting/interval.py`
-therefore divides the sampled blocks into groups and widens the interval at each end by 10 d / g.
-Here g is the number of groups, and d the distance from the median of their values to the
-farthest value on that side. With four blocks of such a matrix an interval reaches from almost
-nothing to three times the value. For equal blocks, as in the transpose, the addition is zero.
-Intervals do not cover rare blocks unlike all others (most samples of 40 blocks miss 1 block in
-100 with 100 times the work), nor the edges of a large grid, each represented by one block."""
+Student's interval alone is too narrow: in a sparse matrix whose rows have Pareto's lengths
+(exponent 1.3) a few blocks do much of the work, and it covers the true value in 70 to 85 % of the
+samples. `analyzer/counting/interval.py` therefore widens it by the distance of the farthest group
+of sampled blocks. With four blocks of such a matrix it reaches from almost nothing to three times
+the value; for equal blocks, as in the transpose, nothing is added."""
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {

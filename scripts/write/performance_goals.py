@@ -36,18 +36,17 @@ NAMES = {
 }
 """The work of each case: its size, and in brackets the one for Numba's simulator."""
 OCLGRIND = (
-    "Oclgrind: it uses both cores. These recordings ran blocks on one core, and compressed on the"
-    " other. For SpMV even the bare recorder takes a twentieth of Oclgrind's time, which is all"
-    " that 20 x leaves."
+    "Oclgrind uses both cores; cutrace ran blocks on one and compressed on the other. For SpMV even"
+    " the bare recorder takes a twentieth of Oclgrind's time, which is all that 20 x leaves."
 )
 SIMULATOR = (
     "Numba's simulator: for a thread of SpMV, which computes a row with random reads, it takes"
     " some 0.2 ms, so the target of 1000 x leaves cutrace 0.2 µs. Even the bare recorder takes"
-    " longer. In BFS the cost of each launch counts."
+    " longer. For BFS see the next item."
 )
 BARE = (
-    "BFS: it has a launch for each level, each with a fixed cost of some 2 ms in a trace: seven"
-    " files, preparing a launch, comparing paths."
+    "BFS: it has a launch for each level, each with a fixed cost of some 2 ms in a trace: preparing"
+    " the launch, writing seven files."
 )
 LANES = (
     "Lane instructions: registers of alternating warps pass through the processor's caches; time"
@@ -71,8 +70,8 @@ CACHES = (
 )
 MEMORY = (
     "Memory: buffers are bounded, but some of them fill only after many rows. A replay with caches"
-    " keeps the rows of all resident blocks, 12 to 16 bytes each, until it has their order. Longer"
-    " blocks have more rows: 6 MB here, 38 MB for blocks ten times as long."
+    " keeps the rows of all resident blocks, 12 to 16 bytes each, until it has their order:"
+    " 6 MB here, 38 MB for blocks ten times as long."
 )
 SAMPLING = (
     "Sampling: a trace with one launch has a fixed cost of some 4 ms, whatever its blocks: seven"
@@ -116,6 +115,7 @@ def _bare_goals(case: Measured) -> Iterator[Goal]:
 def rate_goals(scale: Measured) -> Iterator[Goal]:
     """The targets of what one core does in a second."""
     rates = {rate["what"]: rate["rate"] / 1e6 for rate in scale.get("rates", ())}
+    counts = {rate["what"]: f", {rate['count'] / 1e6:.3g} M" for rate in scale.get("rates", ())}
     for what, bar, unit, reason in (
         ("lane instructions executed, stream", 500.0, " M/s", LANES),
         ("replay without caches, stream", 20.0, " M rows/s", REPLAY),
@@ -123,7 +123,8 @@ def rate_goals(scale: Measured) -> Iterator[Goal]:
         ("caches, stream", 15.0, " M requests/s", CACHES),
     ):
         if what in rates:
-            yield _at_least(what, "in a second, on one core", rates[what], bar, unit, reason)
+            work = f"{what}{counts[what]}{unit.removeprefix(' M').removesuffix('/s')}"
+            yield _at_least(work, "in a second, on one core", rates[what], bar, unit, reason)
 
 
 def byte_goals(size: Measured) -> Iterator[Goal]:
@@ -132,8 +133,8 @@ def byte_goals(size: Measured) -> Iterator[Goal]:
     access, control = (0.15, 0.05) if is_regular else (5.0, 0.05 if size["kind"] == "random" else 1)
     kernel = size["kernel"]
     found = size["bytes_a_lane_access"], size["bytes_a_warp_instruction"]
-    yield _at_most(kernel, "trace bytes per lane access", found[0], access, BYTES)
-    yield _at_most(kernel, "trace bytes per warp instruction", found[1], control, BYTES)
+    yield _at_most(kernel, "bytes of addresses per lane access", found[0], access, BYTES)
+    yield _at_most(kernel, "bytes of control flow per warp instruction", found[1], control, BYTES)
 
 
 def memory_goals(memory: Measured) -> Iterator[Goal]:
@@ -148,7 +149,7 @@ def sampling_goals(sampled: Measured) -> Iterator[Goal]:
     kernel, found = sampled["kernel"], sampled["times_faster"]
     yield _at_least(kernel, "faster", found, 50.0, " x", SAMPLING)
     covered = 100 * sampled["least_coverage"]
-    yield _at_least(kernel, "least coverage", covered, 95.0, " of 100", SAMPLING)
+    yield _at_least(kernel, "least coverage", covered, 95.0, " %", SAMPLING)
 
 
 def _at_least(work: str, column: str, found: float, bar: float, unit: str, reason: str) -> Goal:
