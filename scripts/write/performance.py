@@ -158,9 +158,9 @@ SAMPLING = """## Samples of blocks
 
 `--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal
 stretches in between, and gives each counter a 95 % confidence interval. The interval does not cover
-rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the work),
-nor the edges of a large grid, each represented by one block. *Least coverage* is the share of
-seeds whose interval contains the true value, for the worst counter.
+rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the
+work), nor the edges of a large grid, each represented by one block. *Least coverage* is the share
+of seeds whose interval contains the true value, for the worst counter.
 
 Student's interval alone is too narrow: in a sparse matrix whose rows have Pareto's lengths
 (exponent 1.3) a few blocks do much of the work, and it covers the true value in 70 to 85 % of the
