@@ -616,17 +616,14 @@ class Lifter:
         return self._finished(flow)
 
     def meet(self, lanes: str) -> None:
-        """Wait for the lanes of a mask. Those that a guard keeps away go around: lanes meet at an
-        operation that all of them run."""
-        if not self.guard:
-            self.emit("bar.warp.sync", lanes)
-            return
-        behind = f"{label_of(self.now.address)}_met"
-        opposite = self.guard[1:] if self.guard[0] == "!" else f"!{self.guard}"
-        self.lines.append((f"@{opposite} bra {behind};", self.now))
-        self.emit("bar.warp.sync", lanes, guarded=False)
-        self.label(behind)
-        self.count_lanes()
+        """Wait for the lanes of a mask. One that a guard keeps away waits for itself alone: lanes
+        meet at an operation that all of them run."""
+        if self.guard:
+            alone = self._made("mov.u32", "%lanemask_eq")
+            mine, other = (alone, lanes) if self.guard[0] == "!" else (lanes, alone)
+            lanes = self._made("selp.b32", mine, other, self.guard.lstrip("!"))
+            self.count_lanes()
+        self.emit("bar.warp.sync", lanes, guarded=False)  # the last: it counts where lanes arrive
 
     def count_guard(self) -> None:
         """Make the lanes of a predicated instruction counted: the engine counts them where it

@@ -119,19 +119,50 @@ def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     ]
     if all(block.leaving == NO_BLOCK for block in joined):
         joined = [replace(block, outer_joins=()) for block in joined]
-    return replace(kernel, blocks=tuple(joined))
+    held = frozenset(block_at[place] for place in _held(flow) if place in block_at)
+    return replace(kernel, blocks=tuple(joined), held=held)
+
+
+_GIVES_WAY = ("YIELD", "CALL")
+"""What lets lanes of a region run ahead of others, or calls a function that may."""
+
+
+def _held(flow: Flow) -> set[int]:
+    """Return the places where lanes wait for one another whatever the others do: behind regions
+    without a YIELD, which are BSSY.RECONVERGENT since 10.0."""
+    at = {each.address: each for each in flow.reached}
+    yields = any(each.opcode.startswith("YIELD") for each in flow.reached)
+    held, open_ = set[int](), set[int]()
+    for each in flow.reached:
+        if each.opcode.startswith("BSSY"):
+            place = int(each.operands[-1], 16)
+            is_sure = "RECONVERGENT" in each.opcode or not yields
+            (held if is_sure or _keeps(flow, at, each, place) else open_).add(place)
+    return held - open_
+
+
+def _keeps(flow: Flow, at: Mapping[int, Instruction], start: Instruction, place: int) -> bool:
+    """Return whether nothing between a BSSY and its place lets lanes run ahead."""
+    seen, pending = {place}, [start.address + BYTES]
+    while pending:
+        address = pending.pop()
+        if address in seen or address not in at:
+            continue
+        if at[address].opcode.startswith(_GIVES_WAY):
+            return False
+        seen.add(address)
+        pending += _successors(flow, at[address])
+    return True
 
 
 def _joined(
     kernel: Kernel, block: BasicBlock, addresses: list[int], before: Mapping[int, Barriers],
     block_at: Mapping[int, int], returns: Collection[int],
 ) -> BasicBlock:  # fmt: skip
-    here = addresses[block.last - 1]
-    barriers = before.get(here, ())
-    after = {addresses[kernel.blocks[successor].first] for successor in block.successors}
-    if len(set(block.successors)) < 2 or after <= {here, here + BYTES}:  # inside an instruction
+    barriers = before.get(addresses[block.last - 1], ())
+    if len(set(block.successors)) < 2:
         return block
-    if here in returns:
+    if addresses[block.last - 1] in returns:
         return replace(block, join=NO_BLOCK, outer_joins=(), leaving=NO_BLOCK)
     (span,) = kernel.functions
     if not barriers:

@@ -18,10 +18,13 @@ class MachineRows:
         last = {
             row: pc
             for pc, row in enumerate(kernel.rows)
-            if kernel.instructions[pc].opcode not in (*LEAVES, "bra")
+            if (one := kernel.instructions[pc]).opcode not in (*LEAVES, "bra")
+            and one.mnemonic != "bar.warp.sync"
         }
         self._is_last = np.zeros(len(self._rows), np.bool_)
         self._is_last[list(last.values())] = True
+        lengths = np.array([kernel.length(block) for block in kernel.blocks])
+        self._number = (np.cumsum(lengths > 0) - 1).astype(np.uint32)
 
     def put(self, table: str, **columns: Any) -> int:
         """Add rows to a table; of lanes with a true predicate those of the last operation of each
@@ -33,4 +36,6 @@ class MachineRows:
                     n: c[keep] if isinstance(c, np.ndarray) else c for n, c in columns.items()
                 }
             columns["pc"] = self._rows[columns["pc"]]
+        if table == "paths":  # blocks without rows have no number
+            columns["blocks"] = self._number[columns["blocks"]]
         return self._sink.put(table, **columns)

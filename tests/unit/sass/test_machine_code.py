@@ -61,6 +61,7 @@ def run(
     engine: str = "array",
     targets: dict[int, tuple[int, ...]] | None = None,
     shared: int = 0,
+    trace: Path | None = None,
 ) -> list[list[int]]:
     """Run instructions for 8.0; return R4 and R5 of each thread, which are 0 before.
 
@@ -77,7 +78,7 @@ def run(
         patch(f"{where}.read_code", lambda cubin, kernel: code),
         patch(f"{where}.sections", lambda cubin: ()),
         patch("cutrace.tracer.session.module.resources_of", lambda *asked: done()),
-        cutrace.Session(code="sm_80", engine=engine) as gpu,
+        cutrace.Session(trace, code="sm_80", engine=engine) as gpu,
     ):
         out = gpu.to_device(np.zeros((threads, 2), np.uint32))
         # A comment makes each text another one: kernels are cached by their PTX.
@@ -870,9 +871,11 @@ def test_the_offset_of_an_asynchronous_store_is_not_that_of_its_barrier() -> Non
 
 
 @pytest.mark.parametrize("engine", ["array", "compiled"])
-@pytest.mark.parametrize("meeting", ["BRA.DIV -0x1, 0x140", "WARPSYNC -0x1"])
-def test_lanes_that_leave_a_spin_loop_one_by_one_meet_at_a_guarded_warp_sync(
-    engine: str, meeting: str
+@pytest.mark.parametrize(
+    "meeting", ["@!P1 BRA.DIV -0x1, 0x140", "@!P1 WARPSYNC -0x1", "BRA.CONV -0x1, 0xd0"]
+)
+def test_lanes_that_leave_a_spin_loop_one_by_one_meet_at_a_warp_sync(
+    engine: str, meeting: str, tmp_path: Path
 ) -> None:
     """Lane n waits until the counter is n, and adds 1; then each asks its neighbor."""
     left = run(
@@ -882,10 +885,56 @@ def test_lanes_that_leave_a_spin_loop_one_by_one_meet_at_a_guarded_warp_sync(
         "@P0 BRA 0x70",
         "ATOMS.ADD RZ, [RZ], R2",
         "ISETP.GE.U32.AND P1, PT, R0, 0x20, PT",
-        f"@!P1 {meeting}",  # all lanes
-        "IADD3 R7, R0, 0x64, RZ",
+        meeting,  # of all lanes
+        "MOV R6, RZ",
+        "IADD3 R7, R0, 0x64, RZ",  # 0xd0
         "SHFL.BFLY PT, R4, R7, 0x1, 0x1f",
         engine=engine,
         shared=64,
+        trace=tmp_path / "t.cutrace",
     )
+    trace = cutrace.read_trace(tmp_path / "t.cutrace")
+    assert verify(trace) == []
+    times = cutrace.analyze(trace, "a100", jobs=1).launches[0].table("opcode")
+    opcode = re.sub(r"^@\S+ | .*|\..*", "", meeting)
+    counts = dict(times.select("opcode", "instructions").rows())
+    assert counts["SHFL"] == 1  # they went on together
+    if opcode == "WARPSYNC":  # each came by itself
+        assert counts[opcode] == 32
     assert [row[0] for row in left] == [100 + (lane ^ 1) for lane in range(32)]
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+@pytest.mark.parametrize(
+    ("begins", "between", "together"),
+    [
+        ("BSSY", "NOP", True),
+        ("BSSY", "YIELD", False),
+        ("BSSY.RECONVERGENT", "YIELD", True),
+    ],
+)
+def test_lanes_wait_for_others_of_a_region_without_yield_however_long_these_take(
+    engine: str, begins: str, between: str, together: bool
+) -> None:
+    """In a loop that may wait for other warps half of the lanes count to 400. Where they yield, the
+    other half goes on without them."""
+    left = run(
+        "MOV R2, 0x1",
+        "ISETP.GE.U32.AND P1, PT, R0, 0x10, PT",
+        "MOV R6, RZ",  # 0x80
+        f"{begins} B0, 0x100",
+        "@P1 BRA 0xf0",
+        between,
+        "IADD3 R6, R6, 0x1, RZ",  # 0xc0
+        "ISETP.NE.AND P0, PT, R6, 0x190, PT",
+        "@P0 BRA 0xc0",
+        "BSYNC B0",
+        "VOTE.ANY R4, PT, PT",
+        "ATOMS.ADD R8, [RZ], R2",
+        "ISETP.EQ.AND P0, PT, R8, 0xffff, PT",
+        "@P0 BRA 0x80",
+        engine=engine,
+        shared=64,
+    )
+    low, high = (0xFFFFFFFF, 0xFFFFFFFF) if together else (0xFFFF, 0xFFFF0000)
+    assert [row[0] for row in left] == [low] * 16 + [high] * 16

@@ -515,6 +515,8 @@ def account(m: Schedule) -> None:
     """Account for the block that the group ran: the log of its history, steps and budget."""
     number = m.number
     length = m.lengths[number]
+    if length == 0:  # inside of an instruction of the machine
+        return
     for place in range(m.count):
         warp = m.chosen[place]
         # A block that repeats with the same masks only counts up its last entry: loops take one
