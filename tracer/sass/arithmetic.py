@@ -1169,6 +1169,12 @@ def _packed(lifter: Lifter, operand: Operand) -> str:
         value = lifter.constant(operand.text.partition(".")[0], 4)
     else:
         value = f"%{operand.text.partition('.')[0]}"
+    if operand.suffix == ("F32",):  # of 7.5: an f32, rounded
+        half, value = lifter.new("h"), lifter.single(replace(operand, suffix=()))
+        lifter.emit("cvt.rn.f16.f32", half, value)
+        made = lifter.new()
+        lifter.emit("mov.b32", made, f"{{{half}, {half}}}")
+        return made
     halves = _HALVES.get(operand.suffix[0]) if operand.suffix else (1, 0)
     if halves is None or len(operand.suffix) > 1:
         raise lifter.refuse(f"cutrace does not know the operand `{operand.text}` here")

@@ -99,6 +99,8 @@ def done() -> Any:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
+        # 1.5 as a double has the upper word 0x3ff80000, which is 1.9375 as an f32: 0x3fc0
+        (("HADD2 R4, -RZ.H0_H0, c[0x2][0x4].F32",), (0x3FC03FC0, 0)),
         # 0xffffffff + 1 carries into the upper word
         (("MOV R2, 0xffffffff", "IADD3 R4, P0, R2, 0x1, RZ", "IADD3.X R5, RZ, RZ, RZ, P0, !PT"),
          (0, 1)),
