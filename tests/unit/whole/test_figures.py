@@ -25,7 +25,7 @@ def test_counts_that_equal_the_chip_s_are_those_of_the_page() -> None:
     assert f"{headline} Nsight Compute's** on an H200, {part[2]} % where" in readme
     assert f"compared {whole[1]} values of {taken[1]} launches" in readme
     assert f"on that H200: {whole[2]} % are equal" in readme
-    assert f"({part[1]} values) it is {part[2]} %" in readme
+    assert f"({part[1]} values) {part[2]} % are equal" in readme
     sets = re.findall(r"\.cu` \| \d+ \| \d+ of (\d+), ([\d.]+) % \|", page)
     assert len(sets) == 4
     assert all(f"{percent} % of {of}" in readme for of, percent in sets)
