@@ -55,10 +55,10 @@ from .counting.instruction_mix import (
     with_flops,
     with_lanes,
     with_mix,
+    with_pipes,
 )
 from .counting.interval import sum_intervals
 from .counting.left_out import find_left_out
-from .counting.pipes import with_pipes
 from .counting.vocabulary import with_counters
 from .launch_profile import LaunchProfile, count_totals
 from .machine.machine_code import SINCE, machine_shares

@@ -3,17 +3,22 @@
 A *kind* follows NVIDIA's profilers: half, single and double precision (arithmetic, comparisons,
 minima), integer, conversion, control flow, exchange between lanes, and other. Instructions that the
 assembler removes (class `free` of the trace) have no kind. Memory instructions are counted by their
-accesses.
+accesses. Of machine code, `with_pipes` adds which pipe issues each instruction, by pipes.toml: raw
+counters `pipe_<name>`.
 
 Source: PTX ISA; the lists of the inst_ and flop_count_ metrics, Profiler User's Guide 10.1.
 """
 
+import re
+from collections import Counter
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
+from pathlib import Path
 
 import polars as pl
 import pyarrow as pa
 
+from ...base.config import read_toml
 from ...models.replay.interface.model import ACCESSES
 from ...traces.identity_cache import cached_by_identity
 from .derived_columns import LAUNCH_COLUMN, Added, widen
@@ -210,3 +215,54 @@ def kept_nothing(sums: Mapping[str, int]) -> bool:
 def _used(sums: Mapping[str, int]) -> list[str]:
     """Return the raw counters of requests that are not zero."""
     return [name for name, many in sums.items() if many and name.endswith("_requests")]
+
+
+_PIPES = Path(__file__).with_name("pipes.toml")
+_NO_PIPE = "-"
+_READ = re.compile(r"\bSR_[A-Za-z]+")
+
+
+@cache
+def pipes_of(capability: tuple[int, int]) -> Mapping[str, Mapping[str, int]]:
+    """Map each opcode to its pipes and how often it counts there; empty for other devices."""
+    table = read_toml(_PIPES.read_text(encoding="utf-8"), str(_PIPES))
+    pipes = table.get(f"{capability[0]}.{capability[1]}", {})
+    found: dict[str, Counter[str]] = {}
+    for pipe, opcodes in pipes.items():
+        for opcode in opcodes.split():
+            found.setdefault(opcode, Counter())[pipe] += 1
+    return found
+
+
+def with_pipes(
+    counts: pl.DataFrame, instructions: pa.Table, capability: tuple[int, int]
+) -> pl.DataFrame:
+    """Add a column for each pipe, if these are machine instructions and all that ran are known."""
+    known = pipes_of(capability)
+    names = dict.fromkeys(pipe for pipes in known.values() for pipe in pipes if pipe != _NO_PIPE)
+    if not names:
+        return counts
+    ran = set(counts.filter(pl.col("instructions") > 0)["pc"].unique().to_list())
+    rows = []
+    for each in instructions.select(["pc", "opcode", "mnemonic", "text"]).to_pylist():
+        pipes = _pipes(known, each["mnemonic"], each["text"]) if each["opcode"].isupper() else None
+        if pipes is None:
+            if each["pc"] in ran:
+                return counts
+            pipes = {}
+        rows.append({"pc": each["pc"], **{name: pipes.get(name, 0) for name in names}})
+    if not rows:
+        return counts
+    schema = {"pc": pl.UInt32, **dict.fromkeys(names, pl.Int64)}
+    added = Added((pl.col(n) * pl.col("instructions")).alias(f"pipe_{n}") for n in names)
+    return widen(counts, pl.DataFrame(rows, schema), added)
+
+
+def _pipes(
+    known: Mapping[str, Mapping[str, int]], mnemonic: str, text: str
+) -> Mapping[str, int] | None:
+    """Return the pipes of an instruction: by what it reads, two words of its opcode, or one."""
+    words = mnemonic.split(".")
+    read = _READ.search(text)
+    names = (f"{words[0]}.{read[0]}" if read else "", ".".join(words[:2]), words[0])
+    return next((known[name] for name in names if name in known), None)

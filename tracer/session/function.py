@@ -33,9 +33,8 @@ from .configuration import (
 )
 from .filter import Filter, Fraction
 from .kernel_facts import LinkedKernel
-from .machine_rows import MachineRows
 from .recording import Recording
-from .row_filter import RowFilter, choose_kept, count_executed, draw, drops_nothing
+from .row_filter import MachineRows, RowFilter, choose_kept, count_executed, draw, drops_nothing
 from .surface import Surface
 from .symbol import describe_shared, describe_symbols
 from .texture import Texture

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-from cutrace.tracer.session.numba_names import numba_names
+from cutrace.tracer.session.module import numba_names
 
 SOURCE = """
 from numba import cuda

@@ -18,7 +18,7 @@ from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.base.interrupt import interrupt
 from cutrace.tracer.simt import parallel, run
 from cutrace.tracer.simt.kernel.launch import REDUCTION
-from cutrace.tracer.simt.rows.exchange import ExchangeMarks
+from cutrace.tracer.simt.parallel import ExchangeMarks
 
 GRID, BLOCK = 96, 64
 N = GRID * BLOCK

@@ -4,7 +4,7 @@ Atomic updates whose results nobody reads, such as sums of integers, are reducti
 does not matter.
 
 Thread blocks of such a kernel may run at the same time: whether one of them reads or overwrites
-what another stores is then seen in the addresses of their loads and stores (rows/exchange.py).
+what another stores is then seen in the addresses of their loads and stores (parallel.py).
 """
 
 from functools import lru_cache
