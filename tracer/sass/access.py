@@ -48,13 +48,11 @@ def address_of(lifter: Lifter, operand: Operand, space: str) -> str:
     for number, (prefix, register, suffix) in enumerate(terms):
         one = Operand("R", f"{prefix}{register}", number=register)
         if suffix in ("X4", "X8", "X16") and not wide:
-            value = lifter.new()
-            lifter.emit("mul.lo.u32", value, f"%{one.text}", suffix[1:])
+            value = lifter.compute("mul.lo.u32", f"%{one.text}", suffix[1:])
         elif not wide and suffix == "":
             value = f"%{one.text}"
         elif wide and suffix == "U32":
-            value = lifter.new("d")
-            lifter.emit("cvt.u64.u32", value, f"%{one.text}")
+            value = lifter.compute("cvt.u64.u32", f"%{one.text}", kind="d")
         elif wide and suffix in ("64", ""):
             value = lifter.wide(one)
         else:
@@ -63,14 +61,12 @@ def address_of(lifter: Lifter, operand: Operand, space: str) -> str:
         if number and wide and suffix == "" and not is_known:
             raise lifter.refuse(f"cutrace does not know the address `{operand.text}`")
         if base:
-            made = lifter.new("d" if wide else "r")
-            lifter.emit(f"add.u{64 if wide else 32}", made, base, value)
-            value = made
+            value = lifter.compute(
+                f"add.u{64 if wide else 32}", base, value, kind="d" if wide else "r"
+            )
         base = value
     if space == "shared" and lifter.is_clustered and base:
-        own = lifter.new()
-        lifter.emit("and.b32", own, base, str(SPAN - 1))  # above is the block's rank
-        base = own
+        base = lifter.compute("and.b32", base, str(SPAN - 1))  # above is the block's rank
     if space == "cluster" and lifter.is_clustered:
         offset += START
     if space in ("shared", "cluster"):
@@ -189,25 +185,23 @@ def _mbarrier_pair(lifter: Lifter, low: str, high: str) -> tuple[str, str]:
     are 0. The engine has n in bits 0 to 19 and 20 to 39, and the phase in bit 61.
     """
     other, rest, left = (lifter.new() for _ in range(3))
-    is_second, initial = lifter.new("p"), lifter.new("p")
     lifter.emit("shl.b32", other, low, "10")
     lifter.emit("xor.b32", other, other, high)
     lifter.emit("shl.b32", other, other, "1")  # without the phase
-    lifter.emit("setp.eq.u32", is_second, other, "0")
+    is_second = lifter.compute("setp.eq.u32", other, "0", kind="p")
     lifter.emit("and.b32", rest, low, str(~(COUNT - 2) & 0xFFFFFFFF))
-    lifter.emit("setp.eq.and.u32", initial, rest, str(COUNT), is_second)
+    initial = lifter.compute("setp.eq.and.u32", rest, str(COUNT), is_second, kind="p")
     number, both, phase = (lifter.new() for _ in range(3))
-    first, second = lifter.new(), lifter.new()
     lifter.emit("shr.u32", left, low, "1")
     lifter.emit("sub.u32", number, str(COUNT), left)
     lifter.emit("shl.b32", both, number, "20")
     lifter.emit("or.b32", both, both, number)
-    lifter.emit("selp.b32", first, both, low, initial)
+    first = lifter.compute("selp.b32", both, low, initial)
     lifter.emit("shr.u32", number, number, "12")
     lifter.emit("and.b32", phase, high, "0x80000000")
     lifter.emit("shr.u32", phase, phase, "2")
     lifter.emit("or.b32", number, number, phase)
-    lifter.emit("selp.b32", second, number, high, initial)
+    second = lifter.compute("selp.b32", number, high, initial)
     return first, second
 
 
@@ -348,17 +342,14 @@ def _only_global(lifter: Lifter, done: Operand, address: str) -> None:
         return
     own = guard
     if guard[0] == "!":
-        own = lifter.new("p")
-        lifter.emit("not.pred", own, guard[1:])
+        own = lifter.compute("not.pred", guard[1:], kind="p")
     lifter.emit("and.pred", some, own, inside)
     lifter.set_guard(some)
 
 
 def _plain(lifter: Lifter, operand: Operand) -> str:
     if operand.is_zero:
-        made = lifter.new()
-        lifter.emit("mov.b32", made, "0")
-        return made
+        return lifter.compute("mov.b32", "0")
     return lifter.word(operand)
 
 
@@ -396,8 +387,7 @@ def copy_async(lifter: Lifter) -> None:
         source, count = _partly(lifter, source, int(size))
         operands = [target, source, size, count]
         if condition and (holds := lifter.truth(condition[0])) is not True:
-            some = lifter.new()
-            lifter.emit("selp.u32", some, count, "0", lifter.predicate(condition[0]))
+            some = lifter.compute("selp.u32", count, "0", lifter.predicate(condition[0]))
             operands[3] = some
     elif condition and (holds := lifter.truth(condition[0])) is not True:
         if isinstance(holds, bool):
@@ -771,8 +761,7 @@ def _surface_handle(lifter: Lifter, operands: list[Operand]) -> str:
         if any(o.kind != "#" or o.number for o in operands[1:]):
             raise lifter.refuse("cutrace does not know this kind of surface")
         made = lifter.new("d")
-        upper = lifter.new()
-        lifter.emit("mov.b32", upper, str(SURFACES >> 32))
+        upper = lifter.compute("mov.b32", str(SURFACES >> 32))
         lifter.emit("mov.b64", made, f"{{%{operands[0].text}, {upper}}}")
         return made
     extra, index = operands
@@ -819,16 +808,14 @@ def call(lifter: Lifter) -> None:
         lifter.lines.append((f"@{same} bra {behind};", lifter.now))
         _call_function(lifter, name)
         lifter.label(behind)
-    nothing_more = lifter.new()
-    lifter.emit("mov.b32", nothing_more, "0")
+    lifter.compute("mov.b32", "0")
 
 
 def _copy_to_cluster(lifter: Lifter) -> None:
     """Lift a call of the driver's bulk copy: R4 has the place in the memory of a block of the
     cluster, R6 and R7 the source, R8 the bytes, R10 the mbarrier."""
     more = lifter.displacement + START
-    source = lifter.new("d")
-    lifter.emit("mov.b64", source, "{%R6, %R7}")
+    source = lifter.compute("mov.b64", "{%R6, %R7}", kind="d")
     form = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
     lifter.emit(form, f"[%R4+{more}]", f"[{source}]", "%R8", f"[%R10+{more}]", guarded=True)
 
@@ -845,8 +832,7 @@ def _call_function(lifter: Lifter, name: str) -> None:
         number += number % 2 if size == 8 else 0
         word = f"%R{number}"
         if size == 8:
-            word = lifter.new("d")
-            lifter.emit("mov.b64", word, f"{{%R{number}, %R{number + 1}}}")
+            word = lifter.compute("mov.b64", f"{{%R{number}, %R{number + 1}}}", kind="d")
         lifter.emit(f"st.param.b{8 * size}", f"[{passed[-1]}]", word, guarded=False)
         number += size // 4
     arguments = f"({', '.join(passed)})"

@@ -82,25 +82,23 @@ def _summand(lifter: Lifter, operand: Operand, extended: bool) -> tuple[str, int
         raise lifter.refuse(f"cutrace does not know the operand `{operand.text}` here")
     value = lifter.plain(operand)
     if operand.negative or operand.inverted:
-        made = lifter.new()
-        lifter.emit("not.b32", made, value)
-        value = made
+        value = lifter.compute("not.b32", value)
     return _extended(lifter, value), int(operand.negative)
 
 
-def _carry_in(lifter: Lifter, operand: Operand, total: str) -> str:
+def _number_if(lifter: Lifter, operand: Operand, number: str, bits: int = 32) -> str:
+    """Return a number where a predicate holds, else 0."""
     holds = lifter.truth(operand)
     if isinstance(holds, bool):
-        if not holds:
-            return total
-        carry = "1"
-    else:
-        carry = lifter.new("d")
-        no, name = holds[0] == "!", holds.lstrip("!")
-        lifter.emit("selp.b64", carry, "0" if no else "1", "1" if no else "0", name)
-    made = lifter.new("d")
-    lifter.emit("add.u64", made, total, carry)
-    return made
+        return number if holds else "0"
+    values = ("0", number) if holds[0] == "!" else (number, "0")
+    kind = "d" if bits == 64 else "r"
+    return lifter.compute(f"selp.b{bits}", *values, holds.lstrip("!"), kind=kind)
+
+
+def _carry_in(lifter: Lifter, operand: Operand, total: str) -> str:
+    carry = _number_if(lifter, operand, "1", 64)
+    return total if carry == "0" else lifter.compute("add.u64", total, carry, kind="d")
 
 
 def _put_carries(lifter: Lifter, written: list[Operand], total: str, unit: int = 32) -> None:
@@ -157,18 +155,13 @@ def add3(lifter: Lifter) -> None:
             continue
         value, sign = _summand(lifter, each, extended)
         extra += sign
-        made = lifter.new("d")
-        lifter.emit("add.u64", made, total, value)
-        total = made
+        total = lifter.compute("add.u64", total, value, kind="d")
     if extra:
-        made = lifter.new("d")
-        lifter.emit("add.u64", made, total, str(extra))
-        total = made
+        total = lifter.compute("add.u64", total, str(extra), kind="d")
     for each in behind if extended else ():
         total = _carry_in(lifter, each, total)
     if total == "0":
-        total = lifter.new("d")
-        lifter.emit("mov.b64", total, "0")
+        total = lifter.compute("mov.b64", "0", kind="d")
     if lifter.operands[0].number >= 0:
         lifter.emit("cvt.u32.u64", lifter.to(lifter.operands[0]), total)
     _put_carries(lifter, written, total)
@@ -181,9 +174,7 @@ def _add_wide(lifter: Lifter) -> None:
     if not _is_written(written) and not extended:
         total = lifter.wide(values[0])
         for each in values[1:]:
-            made = lifter.new("d")
-            lifter.emit("add.s64", made, total, lifter.wide(each))
-            total = made
+            total = lifter.compute("add.s64", total, lifter.wide(each), kind="d")
         lifter.put_wide(lifter.operands[0], total)
         return
     if len(values) > 2 or len(written) > 1 or len(behind) != extended:
@@ -192,22 +183,17 @@ def _add_wide(lifter: Lifter) -> None:
     for each in values:  # a negative one is its complement and 1
         value = lifter.wide(replace(each, negative=False, inverted=False))
         if each.negative or each.inverted:
-            made = lifter.new("d")
-            lifter.emit("not.b64", made, value)
-            value = made
+            value = lifter.compute("not.b64", value, kind="d")
         total = _sum_with_carry(lifter, total, value, carries)
         if each.negative:
             total = _sum_with_carry(lifter, total, "1", carries)
     if extended:
-        one = lifter.new("d")
-        lifter.emit("selp.b64", one, "1", "0", lifter.predicate(behind[0]))
+        one = lifter.compute("selp.b64", "1", "0", lifter.predicate(behind[0]), kind="d")
         total = _sum_with_carry(lifter, total, one, carries)
     if _is_written(written):
         holds = carries[0]
         for carry in carries[1:]:
-            either = lifter.new("p")
-            lifter.emit("or.pred", either, holds, carry)
-            holds = either
+            holds = lifter.compute("or.pred", holds, carry, kind="p")
         lifter.emit("mov.pred", lifter.to(written[0]), holds)
     lifter.put_wide(lifter.operands[0], total)
 
@@ -215,9 +201,8 @@ def _add_wide(lifter: Lifter) -> None:
 def _sum_with_carry(lifter: Lifter, total: str, value: str, carries: list[str]) -> str:
     if total == "0":
         return value
-    made, carry = lifter.new("d"), lifter.new("p")
-    lifter.emit("add.u64", made, total, value)
-    lifter.emit("setp.lt.u64", carry, made, value)
+    made = lifter.compute("add.u64", total, value, kind="d")
+    carry = lifter.compute("setp.lt.u64", made, value, kind="p")
     carries.append(carry)
     return made
 
@@ -234,17 +219,8 @@ def multiply_add(lifter: Lifter) -> None:
         raise lifter.refuse("cutrace does not know this form")
     to = lifter.to(lifter.operands[0])
     if extended:
-        carry = lifter.new()
-        holds = lifter.truth(behind[0]) if behind else False
-        if isinstance(holds, bool):
-            lifter.emit("mov.u32", carry, str(int(holds)))
-        else:
-            no = holds[0] == "!"
-            lifter.emit(
-                "selp.b32", carry, "0" if no else "1", "1" if no else "0", holds.lstrip("!")
-            )
-        total = lifter.new()
-        lifter.emit("mad.lo.s32", total, lifter.word(a), lifter.word(b), lifter.word(c))
+        carry = _number_if(lifter, behind[0], "1") if behind else "0"
+        total = lifter.compute("mad.lo.s32", lifter.word(a), lifter.word(b), lifter.word(c))
         lifter.emit("add.s32", to, total, carry)
     elif a.is_zero or b.is_zero:
         lifter.emit("mov.b32", to, lifter.word(c))
@@ -263,12 +239,10 @@ def _multiply_wide(
 ) -> None:  # fmt: skip
     a, b, c = sources
     kind = "s" if signed else "u"
-    product = lifter.new("d")
-    lifter.emit(f"mul.wide.{kind}32", product, lifter.word(a), lifter.word(b))
+    product = lifter.compute(f"mul.wide.{kind}32", lifter.word(a), lifter.word(b), kind="d")
     total = product
     if not c.is_zero:
-        total = lifter.new("d")
-        lifter.emit("add.s64", total, product, lifter.wide(c))
+        total = lifter.compute("add.s64", product, lifter.wide(c), kind="d")
     if extended:
         for each in behind:
             total = _carry_in(lifter, each, total)
@@ -318,12 +292,9 @@ def shifted_add(lifter: Lifter) -> None:
         lifter.emit("not.b32", part, part)
     value, extra = _summand(lifter, b, extended)
     extra += a.negative
-    total = lifter.new("d")
-    lifter.emit("add.u64", total, _extended(lifter, part), value)
+    total = lifter.compute("add.u64", _extended(lifter, part), value, kind="d")
     if extra:
-        made = lifter.new("d")
-        lifter.emit("add.u64", made, total, str(extra))
-        total = made
+        total = lifter.compute("add.u64", total, str(extra), kind="d")
     for each in behind if extended else ():
         total = _carry_in(lifter, each, total)
     lifter.emit("cvt.u32.u64", lifter.to(to), total)
@@ -333,9 +304,7 @@ def shifted_add(lifter: Lifter) -> None:
 def _as_register(lifter: Lifter, value: str) -> str:
     if value[0] == "%":
         return value
-    made = lifter.new()
-    lifter.emit("mov.b32", made, value)
-    return made
+    return lifter.compute("mov.b32", value)
 
 
 _LOGIC = {0xC0: "and.b32", 0xFC: "or.b32", 0x3C: "xor.b32"}
@@ -377,9 +346,7 @@ def _compare_into(
         if neutral and second is not None:
             lifter.emit(operation, f"{to}|{lifter.to(second)}", *values, guarded=True)
             return
-        fixed = lifter.new("p")
-        lifter.emit(f"setp.{'eq' if other else 'ne'}.u32", fixed, "0", "0")
-        other = fixed
+        other = lifter.compute(f"setp.{'eq' if other else 'ne'}.u32", "0", "0", kind="p")
     results = f"{to}|{lifter.to(second)}" if second else to
     lifter.emit(f"{name}.{joint}.{kind}", results, *values, other, guarded=True)
 
@@ -419,8 +386,7 @@ def compare_integers(lifter: Lifter) -> None:
         lifter.emit(f"setp.{strict}.{kind}", above, x, y)
         lifter.emit("setp.eq.and.u32", same, x, y, lifter.predicate(low[0]))
         lifter.emit("or.pred", result, above, same)
-    made = lifter.new()
-    lifter.emit("selp.u32", made, "1", "0", result)
+    made = lifter.compute("selp.u32", "1", "0", result)
     _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), lifter.truth(other))
 
 
@@ -472,8 +438,7 @@ def _choose_double(lifter: Lifter, name: str) -> None:
     one, two, both = lifter.new("p"), lifter.new("p"), lifter.new("p")
     lifter.emit("setp.neu.and.f64", one, y, y, tests[3])
     lifter.emit("or.pred", two, tests[0], tests[2])
-    missing = lifter.new("p")
-    lifter.emit("setp.neu.f64", missing, x, x)
+    missing = lifter.compute("setp.neu.f64", x, x, kind="p")
     lifter.emit("setp.neu.and.f64", both, y, y, missing)
     lifter.emit("or.pred", lifter.to(chosen), one, two)
     lifter.emit("mov.pred", lifter.to(neither), both)
@@ -499,29 +464,18 @@ def logic_of_predicates(lifter: Lifter) -> None:
     words = []
     for each in (a, b, c):
         if each.suffix == ("SIGN",):
-            sign = lifter.new()
-            lifter.emit("shr.s32", sign, lifter.plain(each), "31")
+            sign = lifter.compute("shr.s32", lifter.plain(each), "31")
             if each.negative or each.absolute:
                 raise lifter.refuse("cutrace does not know this form")
             if each.inverted:
                 lifter.emit("not.b32", sign, sign)
             words.append(sign)
             continue
-        holds = lifter.truth(each)
-        if isinstance(holds, bool):
-            words.append("-1" if holds else "0")
-        else:
-            made = lifter.new()
-            no = holds[0] == "!"
-            lifter.emit(
-                "selp.b32", made, "0" if no else "-1", "-1" if no else "0", holds.lstrip("!")
-            )
-            words.append(made)
+        words.append(_number_if(lifter, each, "-1"))
     results = []
     for to, numbers in ((first, table), (second, other)):
         if to.number >= 0:
-            made = lifter.new()
-            lifter.emit("lop3.b32", made, *words, str(numbers.number & 0xFF))
+            made = lifter.compute("lop3.b32", *words, str(numbers.number & 0xFF))
             results.append((to, made))
     for to, made in results:
         lifter.emit("setp.ne.u32", lifter.to(to), made, "0")
@@ -583,9 +537,7 @@ def shift(lifter: Lifter) -> None:
         if wraps and count[0] != "%":
             count = str(int(count, 0) & 31)
         elif wraps:
-            made = lifter.new()
-            lifter.emit("and.b32", made, count, "31")
-            count = made
+            count = lifter.compute("and.b32", count, "31")
         if high == left:  # bits of the other word
             other = lifter.word(low if high else upper)
             lower, over = (other, value) if high else (value, other)
@@ -598,17 +550,14 @@ def shift(lifter: Lifter) -> None:
         operation = "shl.b32" if left else f"shr.{'s' if signed else 'u'}32"
         lifter.emit(operation, lifter.to(to), value, count)
         return
-    pair = lifter.new("d")
-    lifter.emit(
+    pair = lifter.compute(
         "mov.b64",
-        pair,
         f"{{{_as_register(lifter, lifter.word(low))}, {_as_register(lifter, lifter.word(upper))}}}",
+        kind="d",
     )
     count = lifter.word(by)
     if wraps:
-        made = lifter.new()
-        lifter.emit("and.b32", made, count, "63")
-        count = made
+        count = lifter.compute("and.b32", count, "63")
     moved = lifter.new("d")
     operation = "shl.b64" if left else f"shr.{'s' if signed else 'u'}64"
     lifter.emit(operation, moved, pair, count)
@@ -647,14 +596,12 @@ def extreme(lifter: Lifter) -> None:
         least, most = lifter.new("d"), lifter.new("d")
         for name, made in (("min", least), ("max", most)):
             lifter.emit(f"{name}.{wide}", made, *map(lifter.wide, values))
-        chosen = lifter.new("d")
-        lifter.emit("selp.b64", chosen, least, most, lifter.predicate(which))
+        chosen = lifter.compute("selp.b64", least, most, lifter.predicate(which), kind="d")
         lifter.put_wide(lifter.operands[0], chosen)
         return
     words = [lifter.word(each) for each in values]
     if lifter.opcode.endswith("VIADDMNMX"):
-        made = lifter.new()
-        lifter.emit("add.s32", made, words[0], words[1])
+        made = lifter.compute("add.s32", words[0], words[1])
         words = [made, words[2]]
     _choose(lifter, which, lambda name: f"{name}.{kind}".replace("..", "."), words, "b32")
 
@@ -724,8 +671,7 @@ def extend_sign(lifter: Lifter) -> None:
     if width.kind == "#":
         bits = str(width.number & 31 if wraps else min(width.number & 0xFFFFFFFF, 32))
     else:
-        bits = lifter.new()
-        lifter.emit("and.b32" if wraps else "min.u32", bits, lifter.word(width), "31" if wraps
+        bits = lifter.compute("and.b32" if wraps else "min.u32", lifter.word(width), "31" if wraps
                     else "32")  # fmt: skip
     lifter.emit(f"bfe.{'s' if signed else 'u'}32", lifter.to(to), lifter.word(value), "0", bits)
 
@@ -748,16 +694,14 @@ def special(lifter: Lifter) -> None:
     to, _ = lifter.operands
     name = lifter.now.operands[1]
     if wide and name in _WIDE:
-        made = lifter.new("d")
-        lifter.emit("mov.u64", made, _WIDE[name])
+        made = lifter.compute("mov.u64", _WIDE[name], kind="d")
         lifter.put_wide(to, made)
     elif name == "SRZ":
         lifter.emit("mov.u32", lifter.to(to), "0")
     elif name == "SR_SWINHI":
         lifter.emit("mov.u32", lifter.to(to), str(SHARED_WINDOW))
     elif name in _IN_SECOND_BYTE:
-        warp = lifter.new()
-        lifter.emit("mov.u32", warp, _IN_SECOND_BYTE[name])
+        warp = lifter.compute("mov.u32", _IN_SECOND_BYTE[name])
         lifter.emit("shl.b32", lifter.to(to), warp, "8")
     elif name in _SPECIAL and not wide:
         lifter.emit("mov.u32", lifter.to(to), _SPECIAL[name])
@@ -810,14 +754,11 @@ def pack_predicates(lifter: Lifter) -> None:
     """P2R: the predicates that a mask selects, in the bits of a register's byte."""
     (to, rest, mask), byte = _all_predicates(lifter)
     bits = mask.number & 0x7F
-    total = lifter.new()
-    lifter.emit("and.b32", total, lifter.word(rest), str(~(bits << byte) & 0xFFFFFFFF))
+    total = lifter.compute("and.b32", lifter.word(rest), str(~(bits << byte) & 0xFFFFFFFF))
     uniform = "U" * lifter.opcode.startswith("U")
     for number in (n for n in range(7) if bits >> n & 1):
-        made, both = lifter.new(), lifter.new()
-        lifter.emit("selp.u32", made, str(1 << number + byte), "0", f"%{uniform}P{number}")
-        lifter.emit("or.b32", both, total, made)
-        total = both
+        made = lifter.compute("selp.u32", str(1 << number + byte), "0", f"%{uniform}P{number}")
+        total = lifter.compute("or.b32", total, made)
     lifter.emit("mov.b32", lifter.to(to), total)
 
 
@@ -828,8 +769,7 @@ def unpack_predicates(lifter: Lifter) -> None:
         byte, value = 8 * int(value.suffix[0][1:]), replace(value, suffix=())
     word = lifter.word(value)
     for number in (n for n in range(7) if mask.number >> n & 1):
-        bit = lifter.new()
-        lifter.emit("and.b32", bit, word, str(1 << number + byte))
+        bit = lifter.compute("and.b32", word, str(1 << number + byte))
         uniform = "U" * lifter.opcode.startswith("U")
         lifter.emit("setp.ne.u32", f"%{uniform}P{number}", bit, "0")
 
@@ -877,9 +817,8 @@ def _multiply_scaled(lifter: Lifter, rounding: str, times: str) -> None:
     for each in (a, b):
         wide.append(lifter.new("d"))
         lifter.emit("cvt.f64.f32", wide[-1], lifter.single(each))
-    product, scaled = lifter.new("d"), lifter.new("d")
-    lifter.emit("mul.rn.f64", product, *wide)
-    lifter.emit("mul.rn.f64", scaled, product, times)
+    product = lifter.compute("mul.rn.f64", *wide, kind="d")
+    scaled = lifter.compute("mul.rn.f64", product, times, kind="d")
     lifter.emit(f"cvt{rounding}.f32.f64", lifter.to(to), scaled)
 
 
@@ -920,13 +859,12 @@ def function(lifter: Lifter) -> None:
     """MUFU: an approximate function; of RCP64H and RSQ64H the upper word of an f64."""
     if (upper := lifter.one(_UPPER_FUNCTIONS, "")) != "":
         to, value = lifter.require(2)
-        pair, made = lifter.new("d"), lifter.new("d")
-        lifter.emit(
+        pair = lifter.compute(
             "mov.b64",
-            pair,
             f"{{{_as_register(lifter, '0')}, {_as_register(lifter, lifter.single(value))}}}",
+            kind="d",
         )
-        lifter.emit(upper, made, pair)
+        made = lifter.compute(upper, pair, kind="d")
         lifter.emit("mov.b64", f"{{{lifter.new()}, {lifter.to(to)}}}", made, guarded=True)
         return
     half = lifter.one({"F16": "f16", "BF16": "bf16"}, "")
@@ -934,8 +872,7 @@ def function(lifter: Lifter) -> None:
         name = lifter.one({"TANH": "tanh.approx", "EX2": "ex2.approx"})
         flush = ".ftz" * (half == "bf16" and name[0] == "e")
         to, value = lifter.require(2)
-        made = lifter.new("h")
-        lifter.emit(f"{name}{flush}.{half}", made, _source_value(lifter, value, half))
+        made = lifter.compute(f"{name}{flush}.{half}", _source_value(lifter, value, half), kind="h")
         lifter.emit("cvt.u32.u16", lifter.to(to), made)
         return
     operation = lifter.one(_FUNCTIONS)
@@ -948,13 +885,11 @@ def check_division(lifter: Lifter) -> None:
     to, a, b = lifter.require(3)
     exponents = []
     for each in (a, b):
-        bits, exponent = lifter.new(), lifter.new()
-        lifter.emit("mov.b32", bits, lifter.single(each))
-        lifter.emit("bfe.u32", exponent, bits, "23", "8")
+        bits = lifter.compute("mov.b32", lifter.single(each))
+        exponent = lifter.compute("bfe.u32", bits, "23", "8")
         exponents.append(exponent)
-    difference, total = lifter.new(), lifter.new("p")
-    lifter.emit("sub.s32", difference, *exponents)
-    lifter.emit("setp.ge.s32", total, difference, "126")
+    difference = lifter.compute("sub.s32", *exponents)
+    total = lifter.compute("setp.ge.s32", difference, "126", kind="p")
     tests = (
         ("setp.le.or.s32", difference, "-126"),
         ("setp.le.or.u32", exponents[0], "24"),
@@ -963,9 +898,7 @@ def check_division(lifter: Lifter) -> None:
         ("setp.ge.or.u32", exponents[1], "253"),
     )
     for operation, *values in tests:
-        made = lifter.new("p")
-        lifter.emit(operation, made, *values, total)
-        total = made
+        total = lifter.compute(operation, *values, total, kind="p")
     lifter.emit("mov.pred", lifter.to(to), total)
 
 
@@ -1036,12 +969,10 @@ def convert(lifter: Lifter) -> None:
     read = _source_value(lifter, value, source)
     operation = f"cvt{rounding}{flush}.{target}.{source}"
     if target.endswith("64"):
-        made = lifter.new("d")
-        lifter.emit(operation, made, read)
+        made = lifter.compute(operation, read, kind="d")
         lifter.put_wide(to, made)
     elif target in ("f16", "bf16"):
-        made = lifter.new("h")
-        lifter.emit(operation, made, read)
+        made = lifter.compute(operation, read, kind="h")
         lifter.emit("cvt.u32.u16", lifter.to(to), made)
     else:
         lifter.emit(operation, lifter.to(to), read)
@@ -1063,8 +994,7 @@ def convert_integer(lifter: Lifter) -> None:
     if types[0][1:] == "8":
         lifter.emit(f"cvt.sat.{types[0]}.{types[1]}", lifter.to(to), lifter.word(value))
         return
-    made = lifter.new("h")
-    lifter.emit(f"cvt.sat.{types[0]}.{types[1]}", made, lifter.word(value))
+    made = lifter.compute(f"cvt.sat.{types[0]}.{types[1]}", lifter.word(value), kind="h")
     lifter.emit(f"cvt.{types[0][0]}32.{types[0]}", lifter.to(to), made)
 
 
@@ -1092,9 +1022,8 @@ def convert_packed(lifter: Lifter) -> None:
             lifter.one({"F32": ""})
             to, a, b, before = lifter.require(4)
             lifter.emit(f"{form}.f32", made, lifter.single(a), lifter.single(b))
-        low, high = lifter.new(), lifter.new()
-        lifter.emit("cvt.u32.u16", low, made)
-        lifter.emit("shl.b32", high, lifter.word(before), "16")
+        low = lifter.compute("cvt.u32.u16", made)
+        high = lifter.compute("shl.b32", lifter.word(before), "16")
         lifter.emit("or.b32", lifter.to(to), low, high)
         return
     lifter.take("F32")
@@ -1109,10 +1038,11 @@ def convert_packed(lifter: Lifter) -> None:
     rounding, limit = lifter.one({"RZ": ".rz"}, ".rn"), ".satfinite" * lifter.has("SATFINITE")
     if lifter.has("MERGE_C"):
         to, value, before = lifter.require(3)
-        made, low, high = lifter.new("h"), lifter.new(), lifter.new()
-        lifter.emit(f"cvt{rounding}{relu}{limit}.{kind}.f32", made, lifter.single(value))
-        lifter.emit("cvt.u32.u16", low, made)
-        lifter.emit("shl.b32", high, lifter.word(before), "16")
+        made = lifter.compute(
+            f"cvt{rounding}{relu}{limit}.{kind}.f32", lifter.single(value), kind="h"
+        )
+        low = lifter.compute("cvt.u32.u16", made)
+        high = lifter.compute("shl.b32", lifter.word(before), "16")
         lifter.emit("or.b32", lifter.to(to), low, high)
         return
     lifter.one({"PACK_AB": ""})
@@ -1172,24 +1102,17 @@ def _packed(lifter: Lifter, operand: Operand) -> str:
     if operand.suffix == ("F32",):  # of 7.5: an f32, rounded
         half, value = lifter.new("h"), lifter.single(replace(operand, suffix=()))
         lifter.emit("cvt.rn.f16.f32", half, value)
-        made = lifter.new()
-        lifter.emit("mov.b32", made, f"{{{half}, {half}}}")
+        made = lifter.compute("mov.b32", f"{{{half}, {half}}}")
         return made
     halves = _HALVES.get(operand.suffix[0]) if operand.suffix else (1, 0)
     if halves is None or len(operand.suffix) > 1:
         raise lifter.refuse(f"cutrace does not know the operand `{operand.text}` here")
     if halves != (1, 0) and value != "0":
-        made = lifter.new()
-        lifter.emit("prmt.b32", made, value, "0", "0x1010" if halves == (0, 0) else "0x3232")
-        value = made
+        value = lifter.compute("prmt.b32", value, "0", "0x1010" if halves == (0, 0) else "0x3232")
     if operand.absolute:
-        made = lifter.new()
-        lifter.emit("and.b32", made, value, "0x7fff7fff")
-        value = made
+        value = lifter.compute("and.b32", value, "0x7fff7fff")
     if operand.negative:
-        made = lifter.new()
-        lifter.emit("xor.b32", made, value, "0x80008000")
-        value = made
+        value = lifter.compute("xor.b32", value, "0x80008000")
     return value
 
 
@@ -1236,10 +1159,9 @@ def _floats(lifter: Lifter, pair: str, kind: str) -> list[str]:
     """Return the two halves of a pair as f32."""
     values = []
     for by in ("0", "16"):
-        moved, half, value = lifter.new(), lifter.new("h"), lifter.new()
-        lifter.emit("shr.u32", moved, pair, by)
-        lifter.emit("cvt.u16.u32", half, moved)
-        lifter.emit(f"cvt.f32.{kind}", value, half)
+        moved = lifter.compute("shr.u32", pair, by)
+        half = lifter.compute("cvt.u16.u32", moved, kind="h")
+        value = lifter.compute(f"cvt.f32.{kind}", half)
         values.append(value)
     return values
 
@@ -1249,9 +1171,9 @@ def compare_halves(lifter: Lifter) -> None:
     written, joint, pairs, operation = _compared_halves(lifter)
     other = lifter.truth(lifter.operands[-1])
     if isinstance(other, str):  # the first result may be the predicate that both are joined with
-        copy = lifter.new("p")
-        lifter.emit("not.pred" if other[0] == "!" else "mov.pred", copy, other.lstrip("!"))
-        other = copy
+        other = lifter.compute(
+            "not.pred" if other[0] == "!" else "mov.pred", other.lstrip("!"), kind="p"
+        )
     for to, pair in zip(written, pairs, strict=True):
         if to.number >= 0:
             _compare_into(lifter, operation, joint, [to], pair, other)

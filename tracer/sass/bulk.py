@@ -44,9 +44,7 @@ def _shared(lifter: Lifter, register: str) -> str:
 
 
 def _pair(lifter: Lifter, names: Sequence[str]) -> str:
-    made = lifter.new("d")
-    lifter.emit("mov.b64", made, f"{{{', '.join(names)}}}")
-    return made
+    return lifter.compute("mov.b64", f"{{{', '.join(names)}}}", kind="d")
 
 
 def _without_hint(lifter: Lifter) -> list[Operand]:
@@ -66,8 +64,7 @@ def barrier_word(lifter: Lifter) -> None:
         lifter.one({"TRANS64": ""})
         name = "try_wait" if lifter.has("TRYWAIT") else "test_wait"
         done, place, state = lifter.require(3)
-        parity = lifter.new()
-        lifter.emit("shr.u32", parity, lifter.word(state), "31")
+        parity = lifter.compute("shr.u32", lifter.word(state), "31")
         at = address_of(lifter, place, "cluster")
         form = f"mbarrier.{name}.parity.shared.b64"
         lifter.emit(form, lifter.to(done), at, parity, guarded=True)
@@ -135,22 +132,18 @@ def _put_state(lifter: Lifter, to: Operand, state: str) -> None:
     are missing in 43 to 62, both from 2^20 downwards, and the phase in bit 63."""
     words = []
     for first in (0, 20):
-        moved, left, count = lifter.new("d"), lifter.new(), lifter.new()
-        lifter.emit("shr.u64", moved, state, str(first))
-        lifter.emit("cvt.u32.u64", left, moved)
-        lifter.emit("sub.u32", count, "0", left)
-        word = lifter.new()
-        lifter.emit("and.b32", word, count, str(COUNT - 1))
+        moved = lifter.compute("shr.u64", state, str(first), kind="d")
+        left = lifter.compute("cvt.u32.u64", moved)
+        count = lifter.compute("sub.u32", "0", left)
+        word = lifter.compute("and.b32", count, str(COUNT - 1))
         words.append(word)
-    phase, top = lifter.new("d"), lifter.new()
-    lifter.emit("shr.u64", phase, state, "61")
-    lifter.emit("cvt.u32.u64", top, phase)
+    phase = lifter.compute("shr.u64", state, "61", kind="d")
+    top = lifter.compute("cvt.u32.u64", phase)
     missing, expected = words
-    low, high = lifter.new(), lifter.new()
-    lifter.emit("shl.b32", low, expected, "1")
+    low = lifter.compute("shl.b32", expected, "1")
     lifter.emit("shl.b32", top, top, "31")
     lifter.emit("shl.b32", missing, missing, "11")
-    lifter.emit("or.b32", high, top, missing)
+    high = lifter.compute("or.b32", top, missing)
     for name, word in zip(registers(to, 2), (low, high), strict=True):
         lifter.emit("mov.b32", name, word)
 
@@ -193,17 +186,15 @@ def bulk_copy(lifter: Lifter) -> None:
     lifter.operands = _without_hint(lifter)
     to, source, number = lifter.require(3)
     size = lifter.new()
-    count = lifter.new()
-    lifter.emit("and.b32", count, lifter.word(number), "0xffff")
+    count = lifter.compute("and.b32", lifter.word(number), "0xffff")
     lifter.emit("shl.b32", size, count, "4")
     _leader(lifter)
     if len(spaces) != 2 or (multicast and spaces != ["S", "G"]):
         raise lifter.refuse("cutrace does not know this form")
     mask: list[str] = []
     if multicast:
-        part, half = lifter.new(), lifter.new("h")
-        lifter.emit("shr.u32", part, lifter.word(number), "16")
-        lifter.emit("cvt.u16.u32", half, part)
+        part = lifter.compute("shr.u32", lifter.word(number), "16")
+        half = lifter.compute("cvt.u16.u32", part, kind="h")
         mask = [half]
     if spaces[1] == "G":
         where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
@@ -227,9 +218,8 @@ def prefetch_bulk(lifter: Lifter) -> None:
     lifter.one({"L2": ""})
     lifter.operands = _without_hint(lifter)
     source, number = lifter.require(2)
-    count, size = lifter.new(), lifter.new()
-    lifter.emit("and.b32", count, lifter.word(number), "0xffff")
-    lifter.emit("shl.b32", size, count, "4")
+    count = lifter.compute("and.b32", lifter.word(number), "0xffff")
+    size = lifter.compute("shl.b32", count, "4")
     _leader(lifter)
     where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
     lifter.emit("cp.async.bulk.prefetch.L2.global", where, size, guarded=True)
@@ -270,9 +260,8 @@ def tensor_copy(lifter: Lifter) -> None:
         lifter.emit(form, where, *more, guarded=True)
         return
     if multicast:
-        part, half = lifter.new(), lifter.new("h")
-        lifter.emit("shr.u32", part, lifter.word(others[0]), "16")
-        lifter.emit("cvt.u16.u32", half, part)
+        part = lifter.compute("shr.u32", lifter.word(others[0]), "16")
+        half = lifter.compute("cvt.u16.u32", part, kind="h")
         more.append(half)
     place, barrier = (_shared(lifter, name) for name in _uniform(lifter, 2, box))
     form = f"cp.async.bulk.tensor.{shape}.shared::cluster.global{mode}{_BARRIER}"
@@ -284,9 +273,8 @@ def _offsets(lifter: Lifter, operand: Operand, rank: int) -> list[str]:
     """Return the offsets of an im2col box: 16 bits have 1, 2 or 3 of them."""
     halves, bits = [], 16 // (rank - 2)
     for number in range(rank - 2):
-        part, half = lifter.new(), lifter.new("h")
-        lifter.emit("bfe.u32", part, lifter.word(operand), str(bits * number), str(bits))
-        lifter.emit("cvt.u16.u32", half, part)
+        part = lifter.compute("bfe.u32", lifter.word(operand), str(bits * number), str(bits))
+        half = lifter.compute("cvt.u16.u32", part, kind="h")
         halves.append(half)
     return [f"{{{', '.join(halves)}}}"]
 
@@ -327,12 +315,10 @@ def elect(lifter: Lifter) -> None:
     else:
         lifter.emit("activemask.b32", lanes)
     if to.number >= 0:
-        before = lifter.new()
-        lifter.emit("and.b32", before, lanes, "%lanemask_lt")
+        before = lifter.compute("and.b32", lanes, "%lanemask_lt")
         lifter.emit("setp.eq.u32", lifter.to(to), before, "0")
     if number.number >= 0:
-        turned = lifter.new()
-        lifter.emit("brev.b32", turned, lanes)
+        turned = lifter.compute("brev.b32", lanes)
         lifter.emit("bfind.shiftamt.u32", first, turned)
         lifter.emit("mov.b32", lifter.to(number), first)
     if to.number < 0 and number.number < 0:
@@ -362,8 +348,7 @@ def to_uniform(lifter: Lifter) -> None:
     lifter.emit("shfl.idx.b32", same, own, first, "31")
     for each in written:
         if each.number >= 0:
-            differs = lifter.new("p")
-            lifter.emit("setp.ne.u32", differs, own, same)
+            differs = lifter.compute("setp.ne.u32", own, same, kind="p")
             if joins:
                 lifter.emit("or.pred", lifter.to(each), lifter.to(each), differs)
             else:

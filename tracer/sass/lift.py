@@ -305,12 +305,13 @@ class Lifter:
             raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
         value = self.plain(operand)
         if operand.absolute:
-            value = self._made("abs.s32", value)
+            value = self.compute("abs.s32", value)
         if operand.inverted:
-            value = self._made("not.b32", value)
-        return self._made("neg.s32", value) if operand.negative else value
+            value = self.compute("not.b32", value)
+        return self.compute("neg.s32", value) if operand.negative else value
 
-    def _made(self, operation: str, *values: str, kind: str = "r") -> str:
+    def compute(self, operation: str, *values: str, kind: str = "r") -> str:
+        """Add an operation; return its result, a new temporary."""
         made = self.new(kind)
         self.emit(operation, made, *values)
         return made
@@ -335,9 +336,9 @@ class Lifter:
             raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
         value = "0f00000000" if operand.is_zero else self.plain(operand)
         if operand.absolute:
-            value = self._made("and.b32", value if value[0] == "%" else "0", "0x7fffffff")
+            value = self.compute("and.b32", value if value[0] == "%" else "0", "0x7fffffff")
         if operand.negative:
-            value = self._made("xor.b32", value if value[0] == "%" else "0", "0x80000000")
+            value = self.compute("xor.b32", value if value[0] == "%" else "0", "0x80000000")
         return value
 
     def wide(self, operand: Operand, signs: bool = False) -> str:
@@ -347,7 +348,7 @@ class Lifter:
         elif operand.kind == "R":
             if operand.suffix not in ((), ("64",)):
                 raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
-            value = self._made("mov.b64", f"{{{', '.join(registers(operand, 2))}}}", kind="d")
+            value = self.compute("mov.b64", f"{{{', '.join(registers(operand, 2))}}}", kind="d")
         elif operand.kind == "c":
             value = self.constant(operand.text.partition(".")[0], 8)
         elif operand.kind == "#" and signs:
@@ -359,13 +360,13 @@ class Lifter:
         if not signs:
             if operand.inverted or operand.absolute:
                 raise self.refuse(f"cutrace does not know the operand `{operand.text}` here")
-            return self._made("neg.s64", value, kind="d") if operand.negative else value
+            return self.compute("neg.s64", value, kind="d") if operand.negative else value
         if value == "0":
             return f"0d{'8' if operand.negative else '0'}000000000000000"
         if operand.absolute:
-            value = self._made("abs.f64", value, kind="d")
+            value = self.compute("abs.f64", value, kind="d")
         if operand.negative:  # what is no number keeps its sign
-            value = self._made("neg.f64", value, kind="d")
+            value = self.compute("neg.f64", value, kind="d")
         return value
 
     def double(self, operand: Operand) -> str:
@@ -399,9 +400,7 @@ class Lifter:
             return holds
         both, own = self.new("p"), self._guard[1:].strip()
         if own[0] == "!":
-            inverse = self.new("p")
-            self.emit("not.pred", inverse, own[1:])
-            own = inverse
+            own = self.compute("not.pred", own[1:], kind="p")
         self.emit("and.pred", both, own, holds)
         return both
 
@@ -432,8 +431,8 @@ class Lifter:
         if bank == 3 and (symbol := self._variable(offset)) is not None:
             name, inside = symbol
             if index:
-                base = self._made("mov.u32", name)
-                index = self._made("add.u32", base, index)
+                base = self.compute("mov.u32", name)
+                index = self.compute("add.u32", base, index)
                 self.emit(f"ld.const.{bits}", made, f"[{index}+{inside}]", guarded=True)
             else:
                 self.emit(f"ld.const.{bits}", made, f"[{name}+{inside}]")
@@ -458,7 +457,7 @@ class Lifter:
         for place in range(offset, len(data) - 3, 4):
             same, value = self.new("p"), int.from_bytes(data[place : place + 4], "little")
             self.emit("setp.eq.u32", same, index, str(place - offset))
-            total = self._made("selp.b32", str(value), total, same)
+            total = self.compute("selp.b32", str(value), total, same)
         return total
 
     def _launch_constant(self, made: str, bits: str, offset: int, size: int, index: str) -> str:
@@ -480,7 +479,7 @@ class Lifter:
                         return made
                     name = parameter.name
                     if index:
-                        index = self._made("add.u32", self._made("mov.u32", name), index)
+                        index = self.compute("add.u32", self.compute("mov.u32", name), index)
                     where = f"{index or name}+{place - start}"
                     self.emit(f"ld.param.{bits}", made, f"[{where}]", guarded=bool(index))
                     return made
@@ -499,7 +498,7 @@ class Lifter:
         pieces = [values.get(place) for place in range(offset, offset + size, 4)]
         if index or None in pieces:
             raise self.refuse("cutrace does not know what lies there in constant bank 0")
-        words = [self._made("mov.u32", str(each)) for each in pieces]
+        words = [self.compute("mov.u32", str(each)) for each in pieces]
         if size == 4:
             return words[0]
         self.emit("mov.b64", made, f"{{{', '.join(words)}}}")
@@ -534,16 +533,16 @@ class Lifter:
             return base
         if offset % 8:
             self.emit("shr.u64", base, base, "32")
-        return self._made("cvt.u32.u64", base)
+        return self.compute("cvt.u32.u64", base)
 
     def _cluster_word(self, offset: int) -> str:
         """Return a word about clusters that no special register of 32 bits has, or ""."""
         if offset == self._since(_IS_CLUSTER, -1):
-            holds = self._made("mov.pred", "%is_explicit_cluster", kind="p")
-            return self._made("selp.u32", "1", "0", holds)
+            holds = self.compute("mov.pred", "%is_explicit_cluster", kind="p")
+            return self.compute("selp.u32", "1", "0", holds)
         if name := self._since(_RECIPROCALS).get(offset):
-            number = self._made("cvt.rn.f32.u32", self._made("mov.u32", name))
-            return self._made("rcp.rp.f32", number)
+            number = self.compute("cvt.rn.f32.u32", self.compute("mov.u32", name))
+            return self.compute("rcp.rp.f32", number)
         return ""
 
     def _variable(self, offset: int) -> tuple[str, int] | None:
@@ -555,12 +554,12 @@ class Lifter:
     def _pointers(self, offset: int, size: int, index: str) -> str:
         """Return the address in bank 4 at a register's offset: one of all that lie there."""
         kind = "d" if size == 8 else "r"
-        total = self._made(f"mov.b{8 * size}", "0", kind=kind)
+        total = self.compute(f"mov.b{8 * size}", "0", kind=kind)
         for place in sorted(self.code.pointers):
             for part in range(place, place + 8, size):
                 same, value = self.new("p"), self._pointer(self.new(kind), part, size)
                 self.emit("setp.eq.u32", same, index, str(part - offset & 0xFFFFFFFF))
-                total = self._made(f"selp.b{8 * size}", value, total, same, kind=kind)
+                total = self.compute(f"selp.b{8 * size}", value, total, same, kind=kind)
         return total
 
     def _pointer(self, made: str, offset: int, size: int) -> str:
@@ -575,7 +574,7 @@ class Lifter:
         if size == 8:
             return whole
         if offset & 4:
-            whole = self._made("shr.u64", whole, "32", kind="d")
+            whole = self.compute("shr.u64", whole, "32", kind="d")
         self.emit("cvt.u32.u64", made, whole)
         return made
 
@@ -619,9 +618,9 @@ class Lifter:
         """Wait for the lanes of a mask. One that a guard keeps away waits for itself alone: lanes
         meet at an operation that all of them run."""
         if self.guard:
-            alone = self._made("mov.u32", "%lanemask_eq")
+            alone = self.compute("mov.u32", "%lanemask_eq")
             mine, other = (alone, lanes) if self.guard[0] == "!" else (lanes, alone)
-            lanes = self._made("selp.b32", mine, other, self.guard.lstrip("!"))
+            lanes = self.compute("selp.b32", mine, other, self.guard.lstrip("!"))
             self.count_lanes()
         self.emit("bar.warp.sync", lanes, guarded=False)  # the last: it counts where lanes arrive
 
@@ -862,7 +861,7 @@ class Flow:
         condition = lifter.operands[0] if len(instruction.operands) == 2 else None
         target = label_of(self.targets(instruction)[0])
         if form == "U.ANY" and condition is None and lifter.guard:
-            holds = lifter._made("vote.any.pred", lifter.guard, kind="p")
+            holds = lifter.compute("vote.any.pred", lifter.guard, kind="p")
             lifter.lines.append((f"@{holds} bra {target};", instruction))
             return
         if condition is None:
@@ -918,13 +917,10 @@ class Flow:
     ) -> None:  # fmt: skip
         """Go to the target whose place is a value."""
         lifter = self._lifter
-        index = lifter.new()
-        lifter.emit("mov.u32", index, str(len(targets)))
+        index = lifter.compute("mov.u32", str(len(targets)))
         for number, place in enumerate(places):
-            same, chosen = lifter.new("p"), lifter.new()
-            lifter.emit(f"setp.eq.{kind}", same, value, place)
-            lifter.emit("selp.u32", chosen, str(number), index, same)
-            index = chosen
+            same = lifter.compute(f"setp.eq.{kind}", value, place, kind="p")
+            index = lifter.compute("selp.u32", str(number), index, same)
         table = f"T{instruction.address:x}"
         names = ", ".join([*map(label_of, targets), trap_of(instruction.address)])
         lifter.lines.append((f"{table}: .branchtargets {names};", None))

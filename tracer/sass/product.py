@@ -219,10 +219,8 @@ def group_product(lifter: Lifter) -> None:
 
 def _descriptor(lifter: Lifter, register: int) -> str:
     """Return the descriptor of a matrix: it has the sixteenth of an address of shared memory."""
-    low, made = lifter.new(), lifter.new("d")
-    lifter.emit("add.u32", low, f"%UR{register}", str(lifter.displacement // 16))
-    lifter.emit("mov.b64", made, f"{{{low}, %UR{register + 1}}}")
-    return made
+    low = lifter.compute("add.u32", f"%UR{register}", str(lifter.displacement // 16))
+    return lifter.compute("mov.b64", f"{{{low}, %UR{register + 1}}}", kind="d")
 
 
 def group_order(lifter: Lifter) -> None:
