@@ -61,20 +61,6 @@ static cudaLaunchConfig_t as_runtime(const CUlaunchConfig *config)
     };
 }
 
-API CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction function,
-                                          const CUlaunchConfig *config)
-{
-    cudaLaunchConfig_t same = as_runtime(config);
-    return result(cudaOccupancyMaxActiveClusters(clusters, function, &same));
-}
-
-API CUresult cuOccupancyMaxPotentialClusterSize(int *size, CUfunction function,
-                                                const CUlaunchConfig *config)
-{
-    cudaLaunchConfig_t same = as_runtime(config);
-    return result(cudaOccupancyMaxPotentialClusterSize(size, function, &same));
-}
-
 static size_t shared_for(CUoccupancyB2DSize by_block, size_t shared, int threads)
 {
     return by_block ? by_block(threads) : shared;
@@ -136,23 +122,6 @@ static CUresult launch(CUfunction function, dim3 grid, dim3 block, unsigned shar
 }
 
 static const dim3 none = {0, 0, 0};
-
-API CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                            unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
-                            CUstream stream, void **arguments, void **extra)
-{
-    dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
-    return launch(function, grid, block, shared, stream, arguments, extra, 0, none);
-}
-
-API CUresult cuLaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
-                                       unsigned grid_z, unsigned block_x, unsigned block_y,
-                                       unsigned block_z, unsigned shared, CUstream stream,
-                                       void **arguments)
-{
-    dim3 grid = {grid_x, grid_y, grid_z}, block = {block_x, block_y, block_z};
-    return launch(function, grid, block, shared, stream, arguments, NULL, COOPERATIVE, none);
-}
 
 API CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **arguments,
                               void **extra)

@@ -26,45 +26,6 @@ static struct cudaKernelNodeParams kernel_of_v2(const CUDA_KERNEL_NODE_PARAMS_v2
     return kernel_of((const CUDA_KERNEL_NODE_PARAMS_v1 *)p, p->kern);
 }
 
-API CUresult cuGraphAddKernelNode(ADDED, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
-{
-    struct cudaKernelNodeParams own = kernel_of(params, NULL);
-    return result(cudaGraphAddKernelNode(WHERE, &own));
-}
-
-API CUresult cuGraphAddKernelNode_v2(ADDED, const CUDA_KERNEL_NODE_PARAMS_v2 *params)
-{
-    struct cudaKernelNodeParams own = kernel_of_v2(params);
-    return result(cudaGraphAddKernelNode(WHERE, &own));
-}
-
-API CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1 *params)
-{
-    struct cudaKernelNodeParams own = kernel_of(params, NULL);
-    return result(cudaGraphKernelNodeSetParams(node, &own));
-}
-
-API CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node,
-                                           const CUDA_KERNEL_NODE_PARAMS_v2 *params)
-{
-    struct cudaKernelNodeParams own = kernel_of_v2(params);
-    return result(cudaGraphKernelNodeSetParams(node, &own));
-}
-
-API CUresult cuGraphExecKernelNodeSetParams(CUgraphExec exec, CUgraphNode node,
-                                            const CUDA_KERNEL_NODE_PARAMS_v1 *params)
-{
-    struct cudaKernelNodeParams own = kernel_of(params, NULL);
-    return result(cudaGraphExecKernelNodeSetParams(exec, node, &own));
-}
-
-API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
-                                               const CUDA_KERNEL_NODE_PARAMS_v2 *params)
-{
-    struct cudaKernelNodeParams own = kernel_of_v2(params);
-    return result(cudaGraphExecKernelNodeSetParams(exec, node, &own));
-}
-
 API CUresult cuGraphKernelNodeGetParams_v2(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v2 *params)
 {
     struct cudaKernelNodeParams own;
@@ -103,7 +64,7 @@ CUresult set_copy_node(CUgraphNode node, const CUDA_MEMCPY3D *params)
     CUresult status = node ? box_of(params, &copy) : CUDA_ERROR_INVALID_VALUE;
     if (status)
         return status;
-    return keep(result(change_copy(node, &copy)), node, params, sizeof *params);
+    return keep(result(change_copy(node, copy)), node, params, sizeof *params);
 }
 
 API CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *params, CUcontext context)
@@ -112,7 +73,7 @@ API CUresult cuGraphAddMemcpyNode(ADDED, const CUDA_MEMCPY3D *params, CUcontext 
     struct copy copy;
     CUresult status = box_of(params, &copy);
     if (!status)
-        status = result(add_copy(WHERE, &copy));
+        status = result(add_copy(WHERE, copy));
     return keep(status, *made, params, sizeof *params);
 }
 

@@ -191,16 +191,6 @@ static int *narrow(const long long *sizes, int rank, int *room)
     return sizes ? room : NULL;
 }
 
-API cufftResult cufftMakePlanMany64(cufftHandle handle, int rank, long long *n, long long *inembed,
-                                    long long istride, long long idist, long long *onembed,
-                                    long long ostride, long long odist, cufftType type,
-                                    long long batch, size_t *work)
-{
-    int sizes[3] = {0}, in[3] = {0}, out[3] = {0};
-    return cufftMakePlanMany(handle, rank, narrow(n, rank, sizes), narrow(inembed, rank, in), istride,
-                             idist, narrow(onembed, rank, out), ostride, odist, type, batch, work);
-}
-
 /* The type of plan for elements of these types; 0 for others. */
 static cufftType type_of(cudaDataType in, cudaDataType out)
 {

@@ -41,15 +41,6 @@ API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraph
     return done(own ? set_kernel(own, params) : cudaErrorInvalidValue);
 }
 
-API cudaError_t cudaGraphAddChildGraphNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                           const cudaGraphNode_t *needs, size_t count,
-                                           cudaGraph_t child)
-{
-    cudaGraph_t own = clone_graph(child);
-    return done(add_work(made, graph, needs, count, cudaGraphNodeTypeGraph, run_child, &own,
-                         sizeof own));
-}
-
 /* A node of any kind, as newer programs add them. */
 API cudaError_t cudaGraphAddNode(cudaGraphNode_t *made, cudaGraph_t graph,
                                  const cudaGraphNode_t *needs, const cudaGraphEdgeData *edges,

@@ -4,32 +4,16 @@
 
 /* What is wrong with a copy is told when its node is made, not when the graph runs. */
 cudaError_t add_copy(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
-                     size_t count, const struct copy *copy)
+                     size_t count, struct copy copy)
 {
-    cudaError_t status = check_copy(copy);
+    cudaError_t status = check_copy(&copy);
     return status ? status : add_work(made, graph, needs, count, cudaGraphNodeTypeMemcpy, run_copy,
-                                      copy, sizeof *copy);
-}
-
-API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                       const cudaGraphNode_t *needs, size_t count,
-                                       const struct cudaMemcpy3DParms *params)
-{
-    struct copy copy = copy_of(params);
-    return done(add_copy(made, graph, needs, count, &copy));
+                                      &copy, sizeof copy);
 }
 
 static struct copy copy_of_bytes(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
 {
     return (struct copy){{.data = to}, {.data = (char *)from}, bytes, 1, 1, kind};
-}
-
-API cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *made, cudaGraph_t graph,
-                                         const cudaGraphNode_t *needs, size_t count, void *to,
-                                         const void *from, size_t bytes, enum cudaMemcpyKind kind)
-{
-    struct copy copy = copy_of_bytes(to, from, bytes, kind);
-    return done(add_copy(made, graph, needs, count, &copy));
 }
 
 static struct set set_of(const struct cudaMemsetParams *params)
@@ -66,24 +50,10 @@ static cudaError_t change(cudaGraphNode_t node, action run, const void *what, si
     return done(status);
 }
 
-cudaError_t change_copy(cudaGraphNode_t node, const struct copy *copy)
+cudaError_t change_copy(cudaGraphNode_t node, struct copy copy)
 {
-    cudaError_t status = check_copy(copy);
-    return status ? done(status) : change(node, run_copy, copy, sizeof *copy);
-}
-
-API cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
-                                             const struct cudaMemcpy3DParms *params)
-{
-    struct copy copy = copy_of(params);
-    return change_copy(node, &copy);
-}
-
-API cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
-                                               size_t bytes, enum cudaMemcpyKind kind)
-{
-    struct copy copy = copy_of_bytes(to, from, bytes, kind);
-    return change_copy(node, &copy);
+    cudaError_t status = check_copy(&copy);
+    return status ? done(status) : change(node, run_copy, &copy, sizeof copy);
 }
 
 API cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,

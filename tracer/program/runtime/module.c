@@ -286,20 +286,6 @@ API cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *host)
     return *kernel ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-API cudaError_t cudaGetSymbolAddress(void **address, const void *symbol)
-{
-    size_t bytes;
-    cudaError_t status = begin();
-    return done(status ? status : find_symbol(symbol, address, &bytes));
-}
-
-API cudaError_t cudaGetSymbolSize(size_t *bytes, const void *symbol)
-{
-    void *address;
-    cudaError_t status = begin();
-    return done(status ? status : find_symbol(symbol, &address, bytes));
-}
-
 /* The assembler is asked in the background: its answer is waited for where it is needed. */
 cudaError_t count_registers(struct function *function)
 {
@@ -386,3 +372,5 @@ uint32_t preference(const struct function *function)
         cudaDeviceGetCacheConfig(&config);
     return config == cudaFuncCachePreferNone ? 0 : 101 + config;
 }
+
+#include "forwards_runtime_module.h"

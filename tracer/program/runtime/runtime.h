@@ -144,8 +144,8 @@ cudaError_t check_copy(const struct copy *copy);
 cudaError_t run_copy(const void *what);
 struct copy copy_of(const struct cudaMemcpy3DParms *parameters);
 cudaError_t add_copy(cudaGraphNode_t *made, cudaGraph_t graph, const cudaGraphNode_t *needs,
-                     size_t count, const struct copy *copy);
-cudaError_t change_copy(cudaGraphNode_t node, const struct copy *copy);
+                     size_t count, struct copy copy);
+cudaError_t change_copy(cudaGraphNode_t node, struct copy copy);
 
 cudaError_t copy_flat(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                       cudaStream_t stream);
