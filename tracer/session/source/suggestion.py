@@ -117,12 +117,17 @@ def _structures(kernel: KernelSignature, text: str) -> list[str]:
 
 
 def _without_comments(text: str) -> str:
-    return re.sub(r"//[^\n]*|/\*.*?\*/", "", text, flags=re.DOTALL)
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.DOTALL)
+
+
+def _own_name(kernel: KernelSignature) -> str:
+    """Return the kernel's name as its source writes it, without namespace and arguments."""
+    return example_name(kernel).partition("<")[0].rpartition("::")[2]
 
 
 def _own_launch(kernel: KernelSignature, text: str) -> str:
     """Return the program's own launch of the kernel; empty if there is none."""
-    name = re.escape(example_name(kernel).partition("<")[0].rpartition("::")[2])
+    name = re.escape(_own_name(kernel))
     own = re.search(
         rf"\b{name}\s*(?:<[^;{{}}]*>)?\s*<<<[^;{{}}]*?>>>\s*\([^;{{}}]*\)", _without_comments(text)
     )
@@ -201,7 +206,7 @@ def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
 
 def _own_line(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
     """Return the text after the name in the program's own launch; empty if unknown."""
-    own = read_own_launch(example_name(kernel).partition("<")[0].rpartition("::")[2], text, sizes)
+    own = read_own_launch(_own_name(kernel), text, sizes)
     if own is None or len(own.numbers) != len(kernel.parameters):
         return ""
     threads = prod(own.grid) * prod(own.block)
@@ -256,7 +261,7 @@ def _launch_shape(is_flat: bool, threads: int) -> str:
 
 def _body(kernel: KernelSignature, text: str) -> str:
     """Return the kernel's definition and the text up to the next kernel."""
-    name = example_name(kernel).partition("<")[0].rpartition("::")[2]
+    name = _own_name(kernel)
     word = re.compile(rf"\b(?:{re.escape(name)}|{re.escape(kernel.mangled or name)})\b")
     parts = re.split(r"__global__|\.entry", text)[1:]
     return next((part for part in parts if word.search(part)), "")
@@ -328,14 +333,11 @@ def _base(c_type: str) -> str:
 
 
 _SIZES = {
-    **dict.fromkeys(("char", "bool", "uchar", "int8_t", "uint8_t"), 1),
-    **dict.fromkeys(("short", "ushort", "half", "__half", "int16_t", "uint16_t"), 2),
-    **dict.fromkeys(("int", "unsigned", "unsigned int", "uint", "float"), 4),
-    **dict.fromkeys(("int32_t", "uint32_t", "uchar4"), 4),
-    **dict.fromkeys(("long", "unsigned long", "long long", "double", "size_t", "int64_t"), 8),
-    **dict.fromkeys(("unsigned long long", "uint64_t", "float2", "int2"), 8),
+    **{name: int(kind[1:]) // 8 for name, kind in _TYPES.items() if name != "void"},
+    **{"unsigned int": 4, "uchar4": 4, "float2": 8, "int2": 8},
     **dict.fromkeys(("float4", "int4", "uint4", "double2"), 16),
 }
+"""Bytes of the types that an expression may name."""
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -374,7 +376,7 @@ def read_own_launch(name: str, text: str, sizes: Mapping[str, int] = {}) -> OwnL
 
     `sizes` are the bytes of the program's own types.
     """
-    plain = re.sub(r"//[^\n]*|/\*.*?\*/", lambda match: " " * len(match[0]), text, flags=re.S)
+    plain = _without_comments(text)
     pattern = rf"\b{re.escape(name)}\s*(?:<[^;{{}}<>]*>)?\s*<<<"
     for match in re.finditer(pattern, plain):
         try:
