@@ -180,7 +180,7 @@ def _lines(rows: Iterable[Iterable[object]]) -> str:
 
 def _near_of(counts: Sequence[Beside]) -> str:
     of, near, _ = shares(counts)
-    return f"{near} of {of}, {_percent(near, of)} %"
+    return f"{_percent(near, of)} % ({near} of {of})"
 
 
 def _sets(counts: Mapping[str, Sequence[Beside]]) -> Iterator[tuple[object, ...]]:
