@@ -14,7 +14,7 @@ from cutrace.tracer.ptx.link import link_kernel
 from cutrace.tracer.ptx.parse import parse_module
 from cutrace.tracer.simt.decode.load_module import load_module
 from cutrace.tracer.simt.decode.ptx_program import PtxProgram
-from cutrace.tracer.simt.interp.decode import decode, left_out
+from cutrace.tracer.simt.interp.decode import left_out, require_decodable
 from cutrace.tracer.simt.kernel.launch import Launch
 from cutrace.tracer.simt.kernel.run_options import RunOptions
 from cutrace.tracer.simt.memory.memory import Memory
@@ -53,7 +53,7 @@ def refusal(form: str) -> str:
         memory = Memory()
         loaded = load_module(memory, parsed)
         launch = Launch((1, 1, 1), (128, 1, 1), 4096, (bytes(8),), print, options=RunOptions())
-        decode(PtxProgram(link_kernel(parsed, "k0"), launch, memory, loaded))
+        require_decodable(PtxProgram(link_kernel(parsed, "k0"), launch, memory, loaded))
     except CutraceError as error:
         return str(error)
     return ""

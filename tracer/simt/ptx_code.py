@@ -15,7 +15,7 @@ from .decode.load_module import LoadedModule
 from .decode.moves import moves_of
 from .decode.ptx_program import PtxProgram
 from .decode.special_register import reads_place, special_registers
-from .interp.decode import decode
+from .interp.decode import plan_block, require_decodable
 from .kernel.launch import Launch
 from .kernel.layout import recursive_functions
 from .kernel.spin_loop import has_loops
@@ -63,20 +63,21 @@ class PtxCode:
         """How each basic block ends; lanes reconverge where the control-flow graph says."""
         return control_flow(self._own.key)
 
-    def registers(self, numbers: NDArray[np.int64]) -> list[Array]:
+    def registers(self, numbers: NDArray[np.int64], first: int = 0) -> list[Array]:
         """Return zeros, and the special registers in their slots."""
-        decode(self._own)
+        require_decodable(self._own)
         slots = self._own.decoder.slots
-        registers = list(slots.zeros)
-        if slots.specials:
-            values = special_registers(self.program.launch, numbers, slots.specials)
-            for name, slot in slots.specials.items():
-                registers[slot] = values[name]
+        registers = slots.zeros[first:]
+        specials = {name: slot for name, slot in slots.specials.items() if slot >= first}
+        if specials:
+            values = special_registers(self.program.launch, numbers, specials)
+            for name, slot in specials.items():
+                registers[slot - first] = values[name]
         return registers
 
     def plan(self, block: int) -> BlockPlan:
         """Return the decoded block."""
-        return self._own.plans[block]
+        return plan_block(self._own, block)
 
     def compile(self, warps: int) -> "_PtxMachineCode":
         """Return the kernel's machine code."""

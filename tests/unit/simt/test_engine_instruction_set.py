@@ -58,7 +58,7 @@ class Code:
             exit_=3,
         )
 
-    def registers(self, numbers: NDArray[np.int64]) -> list[Array]:
+    def registers(self, numbers: NDArray[np.int64], first: int = 0) -> list[Array]:
         thread = np.arange(32 * WARPS, dtype=np.uint32).reshape(WARPS, 32)
         one = np.full((1, 1), 100, np.uint32)  # a uniform register has one value
         places = self._place + 4 * thread.astype(np.int64)

@@ -73,7 +73,7 @@ def _store(decoder: Decoder, to: Operand | Bytes | Passed, kind: str) -> Store:
 
 
 def _passed_slot(decoder: Decoder, passed: Passed) -> int:
-    return decoder.slots.of_passed((passed.function, passed.name))
+    return decoder.slots.of_key((passed.function, passed.name))
 
 
 def _copy_to_local(decoder: Decoder, callee: int, variable: Variable) -> Step:

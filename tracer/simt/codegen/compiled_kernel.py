@@ -17,7 +17,7 @@ from ...ptx.kernel import KERNELS, Kernel, KernelKey, key_of
 from ..decode.load_module import symbols_of
 from ..decode.ptx_program import PtxProgram
 from ..decode.stack import stack_bytes
-from ..interp.decode import decode
+from ..interp.decode import require_decodable
 from ..kernel.spin_loop import endless_of
 from ..rows.access_rows import ROWS
 from ..warp.machine import Machine
@@ -50,7 +50,7 @@ def _code_or_problem(
 ) -> "CompiledKernel | CutraceError":
     """Return the code, or the error: the cache keeps both for the kernel's next launch."""
     try:
-        decode(program)
+        require_decodable(program)
         return CompiledKernel(program.kernel, symbols)
     except CutraceError as problem:
         return problem

@@ -56,8 +56,8 @@ _SPECIAL_TYPES = {"%gridid": "u64", "%clock64": "u64", "%globaltimer": "u64"}
 class Slots:
     """Allocates slots for registers, special registers and parameter bytes, and tracks their use.
 
-    `lasting` slots stay live across every block boundary (parameters). `read_first` and `written`
-    describe the current block.
+    `lasting` slots stay live across every block boundary: parameters, and registers that pass a
+    value between functions. `read_first` and `written` describe the current block.
     """
 
     def __init__(self, kernel: Kernel, launch: Launch) -> None:
@@ -70,6 +70,10 @@ class Slots:
         self.lasting: set[int] = set()
         self.read_first: set[int] = set()
         self.written: set[int] = set()
+        for index, span in enumerate(kernel.functions):
+            for variable in (*span.function.returns, *span.function.parameters):
+                if variable.space == "reg":
+                    self.lasting.add(self.of_key((index, variable.name)))
 
     def begin_block(self) -> None:
         """Reset the tracked reads and writes."""
@@ -92,12 +96,6 @@ class Slots:
         self.lasting.add(slot)
         if value is not None:
             self.zeros[slot] = value
-        return slot
-
-    def of_passed(self, key: tuple[int, str]) -> int:
-        """Return the lasting slot of a register that passes a value between functions."""
-        slot = self.of_key(key)
-        self.lasting.add(slot)
         return slot
 
     def of_carry(self, function: int) -> int:

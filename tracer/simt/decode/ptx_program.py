@@ -16,8 +16,8 @@ from .stack import stack_bytes
 class PtxProgram:
     """A linked kernel with its launch.
 
-    `plans` are its basic blocks once they are decoded (interp/decode.py); the slots of the
-    `decoder` are those of all steps of the launch.
+    `plans` are its basic blocks that are decoded (interp/decode.py); the slots of the `decoder` are
+    those of all their steps.
     """
 
     def __init__(

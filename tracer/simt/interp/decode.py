@@ -1,11 +1,31 @@
 """Decoding for the interpreter: instructions to steps, basic blocks to plans, kernels to programs.
 
-A launch is prepared once (layout, block ranks, spin loops); its blocks are decoded when an engine
-needs them. Instructions that cutrace deliberately does not support are listed in `LEFT_OUT`, with
-the message for each.
+A launch is prepared once (layout, block ranks, spin loops); a block is decoded when warps first run
+it, for most launches run few of the blocks of a large kernel. That all of them can be decoded is
+checked before, for each form of an instruction once. Instructions that cutrace deliberately does
+not support are listed in `LEFT_OUT`, with the message for each.
 """
 
-from ...ptx.kernel import BasicBlock, Instruction, key_of
+from collections.abc import Hashable, Iterable
+
+from ...ptx.kernel import (
+    KERNELS,
+    Address,
+    BasicBlock,
+    Bucket,
+    Immediate,
+    Instruction,
+    KernelKey,
+    Not,
+    Operand,
+    Pair,
+    Part,
+    Register,
+    Special,
+    Sum,
+    Vector,
+    key_of,
+)
 from ..call import call
 from ..call.argument_passing import returned_steps
 from ..decode import (
@@ -54,12 +74,84 @@ def left_out(instruction: Instruction) -> str | None:
     return None
 
 
-def decode(own: PtxProgram) -> None:
-    """Decode a program's basic blocks, once; raise CutraceError for unknown instructions."""
-    if own.plans:
+def plan_block(own: PtxProgram, number: int) -> BlockPlan:
+    """Return a basic block, decoded once per launch."""
+    if number not in own.plans:
+        own.plans[number] = _plan(own.decoder, own.kernel.blocks[number])
+    return own.plans[number]
+
+
+_DECODABLE: set[KernelKey] = set()
+"""Kernels without an unknown instruction."""
+
+_FORMS: set[Hashable] = set()
+"""Forms of instructions that are known."""
+
+_MOST_FORMS = 1 << 16
+
+
+def require_decodable(own: PtxProgram) -> None:
+    """Raise CutraceError if a basic block of a program has an unknown instruction."""
+    if own.key in _DECODABLE:
         return
-    kernel, decoder = own.kernel, own.decoder
-    own.plans = {block.number: _plan(decoder, block) for block in kernel.blocks}
+    decoder = Decoder(own.kernel, own.launch, own.memory, own.loaded)
+    if len(_FORMS) > _MOST_FORMS:
+        _FORMS.clear()
+    for block in own.kernel.blocks:
+        _require_decodable(decoder, block)
+    if len(_DECODABLE) >= KERNELS:
+        _DECODABLE.clear()
+    _DECODABLE.add(own.key)
+
+
+def _require_decodable(decoder: Decoder, block: BasicBlock) -> None:
+    decoder.function, decoder.block = block.function, block
+    if block.number in decoder.returned:
+        returned_steps(decoder, block.number)
+    last = block.last if ending(decoder.kernel, block) is None else block.last - 1
+    for pc in range(block.first, block.last):
+        form = _form(decoder.kernel.instructions[pc]) if pc < last else None
+        if form is None or form not in _FORMS:
+            decode_instruction(decoder, pc)
+            if form is not None:
+                _FORMS.add(form)
+
+
+def _form(instruction: Instruction) -> Hashable | None:
+    """Return all of an instruction that decides whether it can be decoded; None if the rest of the
+    kernel decides, too: its symbols and parameters."""
+    if instruction.space == "param":
+        return None
+    shapes = [_shape(operand) for operand in instruction.operands]
+    if None in shapes:
+        return None
+    guard = instruction.guard and instruction.guard.register.type
+    return instruction.opcode, instruction.modifiers, guard, *shapes
+
+
+def _shape(operand: Operand) -> Hashable | None:
+    """Return an operand without the names of its registers; None for a symbol."""
+    match operand:
+        case Register():
+            return operand.type
+        case Immediate() | Special() | Bucket():
+            return operand
+        case Address(Register(_, kind), _):
+            return Address, kind
+        case Not() | Sum():
+            return type(operand), operand.register.type
+        case Part():
+            return Part, operand.register.type, operand.selector
+        case Pair():
+            return _shapes((operand.first, operand.second))
+        case Vector():
+            return _shapes(operand.elements)
+    return None
+
+
+def _shapes(operands: Iterable[Operand]) -> Hashable | None:
+    shapes = tuple(map(_shape, operands))
+    return None if None in shapes else shapes
 
 
 def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
@@ -89,6 +181,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
         commits,
         temporaries,
         tuple(sorted({*reads, *commits})),
+        len(slots.zeros),
     )
 
 

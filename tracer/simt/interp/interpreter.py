@@ -38,6 +38,8 @@ class Interpreter:
         """Run the steps of the group's block; return as `end_group` does."""
         wave = self.wave
         group, plan = wave.group(), self._code.plan(wave.stacks.schedule.number)
+        if plan.slots > len(self.registers):
+            self._add_registers()
         self._enter(group, plan)
         for instruction in plan.steps:
             instruction(group)
@@ -65,6 +67,12 @@ class Interpreter:
         """Yield the values of all registers."""
         for register in self.registers:
             yield np.ascontiguousarray(register)
+
+    def _add_registers(self) -> None:
+        """Add the registers of blocks that were planned since."""
+        more = self._code.registers(self.wave.numbers, len(self.registers))
+        self._at_first += more
+        self.registers += more
 
     def _enter(self, group: Group, plan: BlockPlan) -> None:
         """Make the frame that the block reads."""

@@ -56,9 +56,10 @@ class InstructionSet(Protocol):
         """How each basic block ends, and where lanes go and reconverge: by analysis of the code, or
         by what its instructions say."""
 
-    def registers(self, numbers: NDArray[np.int64]) -> list[Array]:
-        """Return the first values of all registers of the thread blocks `numbers`, by slot, each
-        (warps or 1, 32 or 1); CutraceError for an instruction that it does not know."""
+    def registers(self, numbers: NDArray[np.int64], first: int = 0) -> list[Array]:
+        """Return the initial values of the registers of the thread blocks `numbers`, by slot, from
+        slot `first` on, each (warps or 1, 32 or 1); CutraceError for an instruction that it does
+        not know. A plan may add slots."""
 
     def plan(self, block: int) -> BlockPlan:
         """Return the steps of a basic block, and the slots that they read and write."""

@@ -133,7 +133,7 @@ class BlockPlan:
     how it ends (warp/schedule.py), and the register slots that cross its boundaries.
 
     `reads` are read before they are written (live-in); `commits` outlive the block (live-out);
-    `temporaries` do not.
+    `temporaries` do not. All are below `slots`.
     """
 
     steps: tuple[Step, ...]
@@ -143,6 +143,7 @@ class BlockPlan:
     commits: tuple[int, ...]
     temporaries: tuple[int, ...]
     reads_and_commits: tuple[int, ...]
+    slots: int = 0
 
 
 @dataclass(frozen=True, slots=True)
