@@ -5,6 +5,7 @@ a single sector, and as long for each line that it stores; reads and stores pass
 waits for the way there and back (models/devices/measured/sm_90.csv, `host`).
 """
 
+import re
 from collections.abc import Iterator, Mapping
 
 import polars as pl
@@ -19,6 +20,8 @@ from .units import LOADS, STORES, Part, is_scattered
 PINNED, MANAGED, MOVED = "pinned", "managed", "moved"
 STARTS_KERNELS = "LaunchDevice"
 """Part of the names of functions with which a kernel launches another."""
+_HEAP = re.compile(r"\b(__cudaCDP2)?([mM]alloc|[fF]ree)\b")
+"""Functions of the device's heap: their time depends on which lanes call them and on its state."""
 LINE = 4
 """Sectors of a line."""
 
@@ -73,8 +76,12 @@ def why_no_estimate(
 ) -> str:
     """Return why the time of a launch cannot be estimated; empty if it can."""
     for row in rows_of(instructions, "pc", "opcode", "text"):
-        if row["opcode"] == "call" and STARTS_KERNELS in row["text"] and row["pc"] in sums:
+        if row["opcode"] != "call" or row["pc"] not in sums:
+            continue
+        if STARTS_KERNELS in row["text"]:
             return "the kernel launches kernels"
+        if _HEAP.search(row["text"]):
+            return "the kernel allocates memory (malloc)"
     if used := _used(counts, launch, MANAGED):
         return f"pages of managed memory ({used}) move to the device"
     return ""
