@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ..analyzer.counting.vocabulary import Counter
     from ..analyzer.report.document import Section, Table
 
-SCOPES = {"sm": "the profiled SM", "cluster": "the profiled cluster", "all": "the whole grid"}
+SCOPES = {"sm": "the profiled SM", "cluster": "the profiled TPC", "all": "the whole grid"}
 
 
 @verb("Look up", "cutrace counters", "cutrace counters global_transactions")

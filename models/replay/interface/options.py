@@ -45,11 +45,11 @@ class ReplayOptions:
         commas=True,
     )
     profiled_blocks: int | None = option(
-        None, "Blocks assigned to the profiled SM cluster (default: an equal share).", "N"
+        None, "Blocks assigned to the profiled TPC (default: an equal share).", "N"
     )
     scope: str = option(
         SCOPES[0],
-        "Count one SM or cluster, as the first profilers did, or the whole grid.",
+        "Count one SM or TPC (cluster), as the first profilers did, or the whole grid.",
         "|".join(SCOPES),
     )
     dlcm: str = option(DLCM[0], "Cache global loads in L1 and L2, or in L2 only.", "|".join(DLCM))
