@@ -130,7 +130,7 @@ def _load(space: str) -> Handler:
             lifter.emit(form, _vector(names), address, guarded=True)
             return
         # Where it is false the result is zero; the address may be in the registers of the result.
-        loads, made = lifter.both(condition[0]), [lifter.new() for _ in names]
+        loads, made = lifter.both(lifter.predicate(condition[0])), [lifter.new() for _ in names]
         for each in made:
             lifter.emit("mov.b32", each, "0")
         lifter.lines.append((f"@{loads} {form} {_vector(made)}, {address};", lifter.now))
@@ -226,8 +226,7 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
         lifter.take("E", "STRONG", "FTZ", "RN", *_SCOPES)
         name = f".{space}" if space else ""
         if lifter.has("POPC"):  # lanes at one address are counted in one go
-            if not lifter.has("INC"):
-                raise lifter.refuse("cutrace does not know this form")
+            lifter.refuse_if(not lifter.has("INC"))
             lifter.take("32")
             to, place = lifter.require(2)
             lifter.emit(
@@ -285,8 +284,7 @@ def _update_several(
     lifter.take(*vector)
     *first, place = lifter.require(2, 4, 5)[: 1 if reduces else 3]
     values = lifter.operands[1 if reduces else 3 :]
-    if first and (first[0].kind != "P" or first[0].number >= 0):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(first and (first[0].kind != "P" or first[0].number >= 0))
     address = address_of(lifter, place, space)
     verb = "red" if reduces else "atom"
     to = first[1] if first else None
@@ -333,18 +331,9 @@ def _only_global(lifter: Lifter, done: Operand, address: str) -> None:
     place = lifter.new("d")
     base, _, offset = address.strip("[]").partition("+")
     lifter.emit("add.s64", place, base, offset or "0")
-    inside, some = lifter.new("p"), lifter.new("p")
-    lifter.emit("isspacep.global", inside, place)
+    inside = lifter.compute("isspacep.global", place, kind="p")
     lifter.emit("mov.pred", lifter.to(done), inside)
-    guard = lifter.guard
-    if not guard:
-        lifter.set_guard(inside)
-        return
-    own = guard
-    if guard[0] == "!":
-        own = lifter.compute("not.pred", guard[1:], kind="p")
-    lifter.emit("and.pred", some, own, inside)
-    lifter.set_guard(some)
+    lifter.set_guard(lifter.both(inside))
 
 
 def _plain(lifter: Lifter, operand: Operand) -> str:
@@ -386,18 +375,10 @@ def copy_async(lifter: Lifter) -> None:
     if fills:
         source, count = _partly(lifter, source, int(size))
         operands = [target, source, size, count]
-        if condition and (holds := lifter.truth(condition[0])) is not True:
-            some = lifter.compute("selp.u32", count, "0", lifter.predicate(condition[0]))
-            operands[3] = some
-    elif condition and (holds := lifter.truth(condition[0])) is not True:
-        if isinstance(holds, bool):
-            operands.append("0")
-        else:
-            made, no = lifter.new(), holds[0] == "!"
-            lifter.emit(
-                "selp.u32", made, "0" if no else size, size if no else "0", holds.lstrip("!")
-            )
-            operands.append(made)
+        if condition:
+            operands[3] = lifter.number_if(condition[0], count)
+    elif condition and lifter.truth(condition[0]) is not True:
+        operands.append(lifter.number_if(condition[0], size))
     way = "cg" if bypass and size == "16" else "ca"
     lifter.emit(f"cp.async.{way}.shared.global", *operands, guarded=True)
 
@@ -444,8 +425,7 @@ def move_matrix(lifter: Lifter) -> None:
     lifter.take("16")
     first, second = lifter.require(2)
     value, place = (first, second) if loads else (second, first)
-    if value.kind != "R" or value.is_zero or value.suffix:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(value.kind != "R" or value.is_zero or value.suffix)
     words = f"{{{', '.join(registers(value, count))}}}"
     operands = [words, address_of(lifter, place, "shared")]
     form = f"sync.aligned.m8n8.x{count}{layout}.shared.b16"
@@ -470,8 +450,7 @@ def barrier(lifter: Lifter) -> None:
 
 def barrier_result(lifter: Lifter) -> None:
     """B2R.RESULT: what the reduction of a barrier gave."""
-    if not lifter.has("RESULT"):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not lifter.has("RESULT"))
     to, *holds = lifter.require(1, 2)
     if to.number >= 0:
         lifter.emit("mov.b32", lifter.to(to), COUNTED)
@@ -595,8 +574,7 @@ def texture(lifter: Lifter) -> None:
     splits, has_level = lifter.has("SCR"), lifter.has("LL")
     has_offset = lifter.has("AOFFI")
     lifter.take("LZ", "NODEP", "CL", *("B" * (not gathers)))
-    if lifter.modifiers or len(texts) > at + 2:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(lifter.modifiers or len(texts) > at + 2)
     operands = lifter.operands[:at]
     missing = operands.pop(0) if operands[0].kind == "P" else None
     second, first, *sources = operands
@@ -635,8 +613,9 @@ def _place(
     total = layers + axes + sum(more)
     first = -(-total // 2) if splits else layers + axes
     counts = [first, total - first] if total > first else [first]
-    if len(sources) != len(counts) or any(o.kind != "R" or o.negative for o in sources):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(
+        len(sources) != len(counts) or any(o.kind != "R" or o.negative for o in sources)
+    )
     words = [
         word
         for operand, count in zip(sources, counts, strict=True)
@@ -710,8 +689,7 @@ def _surface_operands(lifter: Lifter) -> list[Operand]:
     """Return the operands of an access: its value, its handle, and its place at the end."""
     places = [o for o in lifter.operands if o.kind == "["]
     value, *handle = (o for o in lifter.operands if o.kind != "[")
-    if len(places) != 1 or not handle or value.kind != "R" or value.suffix:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(len(places) != 1 or not handle or value.kind != "R" or value.suffix)
     return [value, *handle, *places]
 
 
@@ -729,8 +707,7 @@ def surface(lifter: Lifter) -> None:
         _update_surface(lifter, by_texel, geometry, mode, (place, value))
         return
     if by_texel:
-        if lifter.opcode == "SULD":
-            raise lifter.refuse("cutrace does not know this form")
+        lifter.refuse_if(lifter.opcode == "SULD")
         kind, count = "b32", int(lifter.one(_CHANNELS, "4"))
     else:
         kind, count = _ELEMENTS[taken[0]] if (taken := lifter.take(*_ELEMENTS)) else ("b32", 1)
@@ -779,8 +756,7 @@ def _update_surface(
     kind = lifter.one(_KINDS, "u32")
     if operation in ("and", "or"):
         kind = f"b{kind[1:]}"
-    if lifter.modifiers or (by_texel and kind[0] != "b" and operation != "add"):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(lifter.modifiers or (by_texel and kind[0] != "b" and operation != "add"))
     kind = f"b{kind[1:]}" if by_texel else kind
     word = lifter.wide(value) if kind.endswith("64") else lifter.word(value)
     form = f"sured.{'p' if by_texel else 'b'}.{operation}.{geometry}.{kind}.{mode}"

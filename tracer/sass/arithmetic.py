@@ -55,8 +55,9 @@ def _split(lifter: Lifter, sources: int) -> tuple[list[Operand], list[Operand], 
     while operands and operands[0].kind == "P":
         written.append(operands.pop(0))
     between, behind = operands[:sources], operands[sources:]
-    if len(between) != sources or any(o.kind != "P" for o in behind) or len(written) > 2:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(
+        len(between) != sources or any(o.kind != "P" for o in behind) or len(written) > 2
+    )
     return written, between, behind
 
 
@@ -86,18 +87,8 @@ def _summand(lifter: Lifter, operand: Operand, extended: bool) -> tuple[str, int
     return _extended(lifter, value), int(operand.negative)
 
 
-def _number_if(lifter: Lifter, operand: Operand, number: str, bits: int = 32) -> str:
-    """Return a number where a predicate holds, else 0."""
-    holds = lifter.truth(operand)
-    if isinstance(holds, bool):
-        return number if holds else "0"
-    values = ("0", number) if holds[0] == "!" else (number, "0")
-    kind = "d" if bits == 64 else "r"
-    return lifter.compute(f"selp.b{bits}", *values, holds.lstrip("!"), kind=kind)
-
-
 def _carry_in(lifter: Lifter, operand: Operand, total: str) -> str:
-    carry = _number_if(lifter, operand, "1", 64)
+    carry = lifter.number_if(operand, "1", 64)
     return total if carry == "0" else lifter.compute("add.u64", total, carry, kind="d")
 
 
@@ -129,8 +120,7 @@ def add3(lifter: Lifter) -> None:
         zeros = [each for each in values if each.is_zero]
         others = [each for each in values if not each.is_zero]
         a, b, *rest = sorted([*others, *zeros][:2], key=lambda each: each.negative) + others[2:]
-        if extended or _is_written(written) or a.negative or rest:
-            raise lifter.refuse("cutrace does not know this form")
+        lifter.refuse_if(extended or _is_written(written) or a.negative or rest)
         form = "sub.sat.s32" if b.negative else "add.sat.s32"
         lifter.emit(form, lifter.to(lifter.operands[0]), lifter.word(a),
                     lifter.word(replace(b, negative=False)))  # fmt: skip
@@ -177,8 +167,7 @@ def _add_wide(lifter: Lifter) -> None:
             total = lifter.compute("add.s64", total, lifter.wide(each), kind="d")
         lifter.put_wide(lifter.operands[0], total)
         return
-    if len(values) > 2 or len(written) > 1 or len(behind) != extended:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(len(values) > 2 or len(written) > 1 or len(behind) != extended)
     total, carries = "0", list[str]()
     for each in values:  # a negative one is its complement and 1
         value = lifter.wide(replace(each, negative=False, inverted=False))
@@ -215,11 +204,10 @@ def multiply_add(lifter: Lifter) -> None:
     written, (a, b, c), behind = _split(lifter, 3)
     if "WIDE" in kinds or "HI" in kinds:
         return _multiply_wide(lifter, "HI" in kinds, signed, extended, written, (a, b, c), behind)
-    if written:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(written)
     to = lifter.to(lifter.operands[0])
     if extended:
-        carry = _number_if(lifter, behind[0], "1") if behind else "0"
+        carry = lifter.number_if(behind[0], "1") if behind else "0"
         total = lifter.compute("mad.lo.s32", lifter.word(a), lifter.word(b), lifter.word(c))
         lifter.emit("add.s32", to, total, carry)
     elif a.is_zero or b.is_zero:
@@ -247,8 +235,7 @@ def _multiply_wide(
         for each in behind:
             total = _carry_in(lifter, each, total)
     if _is_written(written):
-        if extended or len(written) > 1:
-            raise lifter.refuse("cutrace does not know this form")
+        lifter.refuse_if(extended or len(written) > 1)
         lifter.emit("setp.lt.u64", lifter.to(written[0]), total, product)
     if high:
         lifter.emit(
@@ -267,8 +254,7 @@ def shifted_add(lifter: Lifter) -> None:
     count = 4 if high and not signed else 3
     written, values, behind = _split(lifter, count)
     a, b, *upper, shift = values
-    if shift.kind != "#" or a.absolute or a.suffix:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(shift.kind != "#" or a.absolute or a.suffix)
     to = lifter.operands[0]
     number = shift.number & 31
     part = lifter.new()
@@ -315,8 +301,7 @@ def logic(lifter: Lifter) -> None:
     both = lifter.has("PAND")
     lifter.take("LUT")
     *written, to, a, b, c, table, other = lifter.require(6, 7)
-    if table.kind != "#" or any(o.kind != "P" for o in (*written, other)):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(table.kind != "#" or any(o.kind != "P" for o in (*written, other)))
     number = table.number & 0xFF
     made = lifter.new() if _is_written(written) else lifter.to(to)
     if c.is_zero and not c.inverted and number in _LOGIC:
@@ -426,8 +411,7 @@ def _choose_double(lifter: Lifter, name: str) -> None:
     """
     lifter.one({"AND": "and"})
     chosen, neither, a, b, other = lifter.require(5)
-    if lifter.truth(other) is not True:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(lifter.truth(other) is not True)
     x, y = lifter.double(a), lifter.double(b)
     tests = [lifter.new("p") for _ in range(4)]
     lifter.emit(f"setp.{'lt' if name == 'min' else 'gt'}.f64", tests[0], x, y)
@@ -465,13 +449,12 @@ def logic_of_predicates(lifter: Lifter) -> None:
     for each in (a, b, c):
         if each.suffix == ("SIGN",):
             sign = lifter.compute("shr.s32", lifter.plain(each), "31")
-            if each.negative or each.absolute:
-                raise lifter.refuse("cutrace does not know this form")
+            lifter.refuse_if(each.negative or each.absolute)
             if each.inverted:
                 lifter.emit("not.b32", sign, sign)
             words.append(sign)
             continue
-        words.append(_number_if(lifter, each, "-1"))
+        words.append(lifter.number_if(each, "-1"))
     results = []
     for to, numbers in ((first, table), (second, other)):
         if to.number >= 0:
@@ -488,8 +471,7 @@ def move(lifter: Lifter) -> None:
         lifter.put_wide(to, lifter.wide(value))
         return
     operands = lifter.require(2, 3)
-    if len(operands) == 3 and operands[2].number != 0xF:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(len(operands) == 3 and operands[2].number != 0xF)
     value = operands[1]
     if value.kind == "#" and not _is_integer(value.text):
         lifter.emit("mov.b32", lifter.to(operands[0]), str(lifter.now.immediate))
@@ -590,8 +572,7 @@ def extreme(lifter: Lifter) -> None:
         if lifter.truth(other) is False:
             lifter.operands = [to, first, second, a, b, which]
     written, values, (which,) = _split(lifter, sources)
-    if _is_written(written) or (wide and len(values) > 2):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(_is_written(written) or (wide and len(values) > 2))
     if wide:
         least, most = lifter.new("d"), lifter.new("d")
         for name, made in (("min", least), ("max", most)):
@@ -620,8 +601,7 @@ def extreme_float(lifter: Lifter) -> None:
 
 def _without_signs(lifter: Lifter, values: list[Operand]) -> list[Operand]:
     """Return operands of which the absolute values are compared."""
-    if not all(each.absolute and not each.negative for each in values):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not all(each.absolute and not each.negative for each in values))
     return [replace(each, absolute=False) for each in values]
 
 
@@ -720,8 +700,7 @@ def load_constant(lifter: Lifter) -> None:
     if widest:
         _load_four(lifter, to, place)
         return
-    if place.kind != "c" or place.suffix or len(narrow) + wide > 1:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(place.kind != "c" or place.suffix or len(narrow) + wide > 1)
     if wide:
         lifter.put_wide(to, lifter.wide(place))
     elif narrow:
@@ -733,8 +712,7 @@ def load_constant(lifter: Lifter) -> None:
 
 def _load_four(lifter: Lifter, to: Operand, place: Operand) -> None:
     bank, _, offset = place.text.rstrip("]").rpartition("[")
-    if place.kind != "c" or place.suffix or to.is_zero or not offset.startswith("0x"):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(place.kind != "c" or place.suffix or to.is_zero or not offset.startswith("0x"))
     names = registers(to, 4)
     for more, pair in ((0, names[:2]), (8, names[2:])):
         value = lifter.constant(f"{bank}[{int(offset, 16) + more:#x}]", 8)
@@ -920,8 +898,7 @@ def _source_value(lifter: Lifter, operand: Operand, kind: str) -> str:
     if kind in ("f16", "bf16", "u16", "s16", "u8", "s8"):
         part = operand.suffix[0] if operand.suffix else ""
         signed = operand.negative or operand.absolute
-        if (signed and "f" not in kind) or operand.kind != "R" or len(part) > 2:
-            raise lifter.refuse("cutrace does not know this form")
+        lifter.refuse_if((signed and "f" not in kind) or operand.kind != "R" or len(part) > 2)
         shift_by = {"": 0, "H0": 0, "H1": 16, "B0": 0, "B1": 8, "B2": 16, "B3": 24}.get(part)
         if shift_by is None:
             raise lifter.refuse("cutrace does not know this form")
@@ -1065,8 +1042,7 @@ def convert_bytes(lifter: Lifter) -> None:
     form = f"cvt.pack.sat.{half or kind}.s32"
     before = [replace(o, suffix=()) if o.suffix in _LOWER else o for o in before]
     words = [lifter.word(each) for each in (a, b, *([] if half else before))]
-    if bool(half) == bool(kind) or (half and before and not before[0].is_zero):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(bool(half) == bool(kind) or (half and before and not before[0].is_zero))
     lifter.emit(form + ".b32" * (not half), lifter.to(to), *words)
 
 
@@ -1079,8 +1055,7 @@ def convert_to_byte(lifter: Lifter) -> None:
     lifter.one({"F32": ""})
     lifter.take("NTZ")
     to, high, value, before = lifter.require(4)
-    if not (high.is_zero and before.is_zero):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not (high.is_zero and before.is_zero))
     lifter.emit(f"cvt{rounding}.sat.{kind}.f32", lifter.to(to), lifter.single(value))
 
 
@@ -1219,8 +1194,7 @@ def _joined_immediates(lifter: Lifter) -> list[Operand]:
 def _widen(lifter: Lifter, to: Operand, values: list[Operand]) -> None:
     """Lift HADD2.F32: one half as an f32, for the other summand is -0."""
     zero, value = values if values[0].is_zero else reversed(values)
-    if not zero.is_zero or not zero.negative or not value.suffix:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not zero.is_zero or not zero.negative or not value.suffix)
     half, moved = lifter.new("h"), lifter.new()
     by = {"H0_H0": "0", "H1_H1": "16"}.get(value.suffix[0])
     if by is None:

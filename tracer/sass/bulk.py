@@ -75,8 +75,7 @@ def barrier_word(lifter: Lifter) -> None:
 def _initialize(lifter: Lifter) -> None:
     lifter.one({"64": ""})
     old, place, value = lifter.require(3)
-    if not old.is_zero or value.kind != "R" or value.is_zero:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not old.is_zero or value.kind != "R" or value.is_zero)
     left, count, is_odd = lifter.new(), lifter.new(), lifter.new("p")
     low, high = registers(value, 2)
     lifter.emit("shr.u32", left, low, "1")
@@ -106,14 +105,12 @@ _ARRIVALS = {
 
 
 def _arrive(lifter: Lifter) -> None:
-    if not (lifter.has("ARRIVE") and lifter.has("TRANS64")):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not (lifter.has("ARRIVE") and lifter.has("TRANS64")))
     drops, _ = lifter.has("OPTOUT"), lifter.has("RED")
     kinds = lifter.take(*_ARRIVALS)
     name, counts = _ARRIVALS[kinds[0] if kinds else ""]
     to, place, value = lifter.require(3)
-    if drops and not name.startswith("arrive"):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(drops and not name.startswith("arrive"))
     at = address_of(lifter, place, "cluster")
     name = name.replace("arrive", "arrive_drop") if drops else name
     number = [lifter.word(value)] if counts else ["1"]
@@ -150,8 +147,7 @@ def _put_state(lifter: Lifter, to: Operand, state: str) -> None:
 
 def copies_arrive(lifter: Lifter) -> None:
     """ARRIVES.LDGSTSBAR: the copies past the registers arrive at an mbarrier."""
-    if not (lifter.has("LDGSTSBAR") and lifter.has("64")):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not (lifter.has("LDGSTSBAR") and lifter.has("64")))
     counted = lifter.one({"ARVCNT": "arrive", "TRANSCNT": "complete"}) == "arrive"
     (place,) = lifter.require(1)
     at = address_of(lifter, place, "cluster")
@@ -189,8 +185,7 @@ def bulk_copy(lifter: Lifter) -> None:
     count = lifter.compute("and.b32", lifter.word(number), "0xffff")
     lifter.emit("shl.b32", size, count, "4")
     _leader(lifter)
-    if len(spaces) != 2 or (multicast and spaces != ["S", "G"]):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(len(spaces) != 2 or (multicast and spaces != ["S", "G"]))
     mask: list[str] = []
     if multicast:
         part = lifter.compute("shr.u32", lifter.word(number), "16")
@@ -244,15 +239,13 @@ def tensor_copy(lifter: Lifter) -> None:
     where = f"[{_pair(lifter, _uniform(lifter, 2, tensor))}, {{{', '.join(corner)}}}]"
     shape = f"{rank}d"
     if not loads and not prefetches:
-        if others or multicast:
-            raise lifter.refuse("cutrace does not know this form")
+        lifter.refuse_if(others or multicast)
         verb = "cp.reduce.async.bulk" if operation else "cp.async.bulk"
         form = f"{verb}.tensor.{shape}.global.shared::cta{operation}"
         form += f"{'.im2col_no_offs' if is_im2col else '.tile'}.bulk_group"
         lifter.emit(form, where, _shared(lifter, *_uniform(lifter, 1, box)), guarded=True)
         return
-    if bool(others) != (is_im2col or multicast):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(bool(others) != (is_im2col or multicast))
     more = _offsets(lifter, others[0], rank) if is_im2col else []
     mode = ".im2col" if is_im2col else ".tile"
     if prefetches:
@@ -307,8 +300,7 @@ def store_async(lifter: Lifter) -> None:
 def elect(lifter: Lifter) -> None:
     """ELECT: a predicate that holds in one lane, the first, and the number of that lane."""
     to, number, which = lifter.require(3)
-    if lifter.truth(which) is not True:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(lifter.truth(which) is not True)
     lanes, first = lifter.new(), lifter.new()
     if lifter.guard:
         lifter.emit("vote.ballot.b32", lanes, lifter.guard)

@@ -202,6 +202,11 @@ class Lifter:
         """Return the error for the present instruction."""
         return self.code.refuse(self.now, why)
 
+    def refuse_if(self, is_unknown: object) -> None:
+        """Refuse the present instruction if its form is unknown."""
+        if is_unknown:
+            raise self.refuse("cutrace does not know this form")
+
     def begin(self, instruction: Instruction) -> None:
         """Read the operands of an instruction."""
         self.now = instruction
@@ -251,8 +256,7 @@ class Lifter:
         """Return the operands; refuse other numbers of them, and modifiers that are left."""
         if self.modifiers:
             raise self.refuse(f"cutrace does not know the modifier `.{self.modifiers[0]}`")
-        if len(self.operands) not in counts:
-            raise self.refuse("cutrace does not know this form")
+        self.refuse_if(len(self.operands) not in counts)
         return self.operands
 
     # Operands
@@ -393,9 +397,17 @@ class Lifter:
             return value
         return made
 
-    def both(self, condition: Operand) -> str:
-        """Return a predicate that is true where the guard and a condition are."""
-        holds = self.predicate(condition)
+    def number_if(self, operand: Operand, number: str, bits: int = 32) -> str:
+        """Return a number where a predicate holds, else 0."""
+        holds = self.truth(operand)
+        if isinstance(holds, bool):
+            return number if holds else "0"
+        values = ("0", number) if holds[0] == "!" else (number, "0")
+        kind = "d" if bits == 64 else "r"
+        return self.compute(f"selp.b{bits}", *values, holds.lstrip("!"), kind=kind)
+
+    def both(self, holds: str) -> str:
+        """Return a predicate that is true where the guard and another are."""
         if not self._guard:
             return holds
         both, own = self.new("p"), self._guard[1:].strip()
@@ -867,7 +879,9 @@ class Flow:
         if condition is None:
             lifter.emit("bra", target)
             return
-        lifter.lines.append((f"@{lifter.both(condition)} bra {target};", instruction))
+        lifter.lines.append(
+            (f"@{lifter.both(lifter.predicate(condition))} bra {target};", instruction)
+        )
 
     def _exit(self, form: str) -> None:
         """Lift EXIT, perhaps with a condition besides its guard: `@P0 EXIT P1`."""
@@ -875,7 +889,7 @@ class Flow:
         if form or len(lifter.operands) > 1:
             raise lifter.refuse("cutrace does not know this exit")
         if lifter.operands:
-            lifter.set_guard(lifter.both(lifter.operands[0]))
+            lifter.set_guard(lifter.both(lifter.predicate(lifter.operands[0])))
         lifter.count_lanes()
         lifter.emit("exit")
 

@@ -63,8 +63,9 @@ def integer_product(lifter: Lifter) -> None:
         tail = ""
     limit = ".satfinite" * lifter.has("SAT")
     to, a, b, c = lifter.require(4)
-    if len(kinds) != 2 or a.suffix not in ((), ("ROW",)) or b.suffix not in ((), ("COL",)):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(
+        len(kinds) != 2 or a.suffix not in ((), ("ROW",)) or b.suffix not in ((), ("COL",))
+    )
     (of_a, _), (_, of_b) = (_counts(shape, kind) for kind in kinds)
     size = 2 if shape.startswith("m8") else 4
     lifter.emit(
@@ -81,8 +82,7 @@ def double_product(lifter: Lifter) -> None:
          "16x8x16": "m16n8k16"}
     )  # fmt: skip
     to, *sources = lifter.require(4)
-    if any(each.kind != "R" or each.negative for each in sources):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(any(each.kind != "R" or each.negative for each in sources))
     of_a, of_b = _counts(shape, "f64")
     size = 4 if shape.startswith("m16") else 2
     values = [
@@ -109,8 +109,7 @@ def transpose(lifter: Lifter) -> None:
     if lifter.has("M832"):
         _widen_nibbles(lifter, lifter.one({"U4TO8": "u", "S4TO8": "s"}) == "s")
         return
-    if not (lifter.has("16") and lifter.has("MT88")):
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not (lifter.has("16") and lifter.has("MT88")))
     to, value = lifter.require(2)
     form = "movmatrix.sync.aligned.m8n8.trans.b16"
     lifter.emit(form, lifter.to(to), lifter.word(value), guarded=True)
@@ -171,25 +170,21 @@ def group_product(lifter: Lifter) -> None:
     lifter.take(shape[0])
     result = "s32" if lifter.opcode in ("IGMMA", "BGMMA") else lifter.one(
         {"F32": "f32", "F16": "f16"})  # fmt: skip
-    if lifter.opcode == "BGMMA" and len(lifter.take("AND", "POPC")) != 2:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(lifter.opcode == "BGMMA" and len(lifter.take("AND", "POPC")) != 2)
     names = _GROUP_TYPES[lifter.opcode]
     kinds = [names[m] for m in lifter.modifiers if m in names] or [names.get("", "")]
     lifter.take(*names)
     lifter.operands = [o for o in lifter.operands if not o.text.startswith("gsb")]
     at = next(n for n, o in enumerate(lifter.operands) if o.text.startswith("gdesc"))
-    if at not in (1, 2) or not all(kinds) or lifter.modifiers:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(at not in (1, 2) or not all(kinds) or lifter.modifiers)
     to, described, before, *others = (lifter.operands[0], *lifter.operands[at:])
     match = _DESCRIPTOR.fullmatch(described.text)
     if match is None or before.kind != "R" or to.is_zero or before.negative:
         raise lifter.refuse("cutrace does not know this form")
     marks = match[2].split(".")[1:]
-    if not {*marks} <= {"negA", "negB", "tnspA", "tnspB"}:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not {*marks} <= {"negA", "negB", "tnspA", "tnspB"})
     scale = lifter.predicate(others.pop(0)) if others and others[0].kind == "P" else "1"
-    if not before.is_zero and before.text != to.text:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(not before.is_zero and before.text != to.text)
     a, b = (_descriptor(lifter, int(match[1]) + 2 * side) for side in (0, 1))
     signs = ["-1" if f"neg{side}" in marks else "1" for side in "AB"]
     turns = [str(int(f"tnsp{side}" in marks)) for side in "AB"]
@@ -202,8 +197,7 @@ def group_product(lifter: Lifter) -> None:
     if is_sparse:
         chosen = others.pop(0)
         metadata = [lifter.word(chosen), str(others.pop(0).number if others else 0)]
-    if others:
-        raise lifter.refuse("cutrace does not know this form")
+    lifter.refuse_if(others)
     words = int(shape[1]) // (4 if result == "f16" else 2)
     form = f"wgmma.mma_async{'.sp' * is_sparse}.sync.aligned.m64n{shape[1]}k{shape[2]}"
     types = ".".join((result, kinds[0], kinds[-1]))
