@@ -119,11 +119,7 @@ def analyze(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profi
 def count(trace: Trace | str | PathLike[str], options: ReplayOptions) -> Profile:
     """Replay a trace with parsed options and count."""
     opened = trace if isinstance(trace, Trace) else read_trace(trace)
-    return count_supposed(suppose(opened, options.pad, options.align), options)
-
-
-def count_supposed(trace: Trace, options: ReplayOptions) -> Profile:
-    """Replay a trace that already has `pad` and `align` applied."""
+    trace = suppose(opened, options.pad, options.align)
     require_frames()
     told = nullcontext() if options.tell is progress.ignore else progress.listening(options.tell)
     first = first_alike(trace.launches)  # repeated launches are not replayed

@@ -1,6 +1,7 @@
 """`cutrace report`: everything about some traces in one file for a browser."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -89,7 +90,7 @@ def report(
     """
     from ..analyzer.html.gather import Subject
     from ..analyzer.html.page import render
-    from ..analyzer.profile import count_supposed
+    from ..analyzer.profile import count
     from ..models.replay.suppose import suppose
 
     counting = with_executor(on, with_devices(replay))
@@ -100,8 +101,9 @@ def report(
         for number, (name, one) in enumerate(named.items()):
             trace = open_trace(one, recording, replay, arguments)
             trace = suppose(trace, replay.pad, replay.align)
+            as_is = replace(counting, pad={}, align={})
             with part(number, 1, len(named)):
-                profile = count_supposed(recording.select(trace), counting)
+                profile = count(recording.select(trace), as_is)
             subjects.append(Subject(name, trace, profile))
         share.begin()
         for each in subjects:

@@ -35,7 +35,7 @@ from ...traces.schema import Space
 from ..counting.bounds import L1, SHARED
 from ..counting.footprint import COLUMN
 from ..launch_profile import LaunchProfile
-from ..profile import count_supposed
+from ..profile import count
 from ..time.estimate import Estimate, combine
 from ..time.units import REQUESTS_TO_L2, Part
 from ..why.picture import draw_groups
@@ -169,7 +169,7 @@ class Evidence:
         """
         name = self.profile.device_file or self.profile.device
         options = replace(self.options, device=name, pad={}, align={}, **other)
-        (again,) = count_supposed(replace(self.whole, launches=(launch,)), options).launches
+        (again,) = count(replace(self.whole, launches=(launch,)), options).launches
         return again.bounds[0].ns, again.estimate.ns if again.estimate else None
 
     def estimate_scaled(self, scales: Mapping[str, float]) -> float | None:

@@ -155,12 +155,12 @@ class Live:
         """Replay, build the report, and return the differences from the previous one."""
         from ...analyzer.html.gather import Subject
         from ...analyzer.html.page import gather
-        from ...analyzer.profile import count_supposed
+        from ...analyzer.profile import count
         from ...models.replay.suppose import suppose
 
         assert self._trace is not None
         trace = suppose(self._trace, self.options.pad, self.options.align)
-        profile = count_supposed(trace, self.options)
+        profile = count(trace, replace(self.options, pad={}, align={}))
         again = f"cutrace report {quote(self.source)}{typed(self.recording)}{typed(self.options)}"
         self._report = gather([Subject(self.source.name, trace, profile)], self.options, again)
         before, self._profile = self._profile, profile
