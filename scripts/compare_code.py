@@ -260,7 +260,9 @@ def compare_forms(first: int, code: str, engine: str) -> list[Outcome]:
     """Compare some forms, assembled together where ptxas takes all."""
     some = cases()[first : first + BATCH]
     names = [f"case{number}" for number in range(len(some))]
-    texts = [kernel_text(case, name) for case, name in zip(some, names, strict=True)]
+    texts = [
+        assemblable(kernel_text(case, name), code) for case, name in zip(some, names, strict=True)
+    ]
     arch = {"sm_90": "sm_90a", "sm_100": "sm_100a", "sm_120": "sm_120a"}.get(code, code)
     cubins = _assembled(dict(zip(names, texts, strict=True)), arch)
     found = []

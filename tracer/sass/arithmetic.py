@@ -956,7 +956,7 @@ def convert(lifter: Lifter) -> None:
 
 
 _EIGHTS = {"E4M3": "e4m3x2", "E5M2": "e5m2x2", "E2M3": "e2m3x2", "E3M2": "e3m2x2",
-           "E8": "ue8m0x2"}  # fmt: skip
+           "E8": "ue8m0x2", "E2M1": "e2m1x2"}  # fmt: skip
 
 
 def convert_integer(lifter: Lifter) -> None:
@@ -978,6 +978,10 @@ def convert_integer(lifter: Lifter) -> None:
 def convert_packed(lifter: Lifter) -> None:
     """F2FP: two f32 to a pair of halves, or from and to pairs of floats of at most 8 bits."""
     relu, eight = ".relu" * lifter.has("RELU"), lifter.one(_EIGHTS, "")
+    if lifter.has("RS"):
+        _convert_at_random(lifter, relu, eight)
+        return
+    lifter.refuse_if(eight == "e2m1x2")
     if lifter.has("UNPACK_B"):
         wide = lifter.one({"BF16": "bf16x2"} if eight == "ue8m0x2" else {"F16": "f16x2"})
         to, pair = lifter.require(2)
@@ -1028,6 +1032,33 @@ def convert_packed(lifter: Lifter) -> None:
     lifter.emit(form, lifter.to(to), lifter.single(a), lifter.single(b))
 
 
+def _convert_at_random(lifter: Lifter, relu: str, eight: str) -> None:
+    """Lift F2FP.RS: random bits are added to what is cut off.
+
+    A pair of small numbers takes those in the upper half of the third source. Those below, or for
+    numbers of 4 bits all, move up for the next pair: `cvt.rs` converts two such pairs.
+    """
+    limit = ".satfinite" * lifter.has("SATFINITE")
+    lifter.one({"F32": ""})
+    if not eight:
+        kind = lifter.one({"F16": "f16x2", "BF16": "bf16x2"})
+        lifter.one({"PACK_AB": ""})
+        to, a, b, bits = lifter.require(4)
+        lifter.emit(f"cvt.rs{relu}{limit}.{kind}.f32", lifter.to(to), lifter.single(a),
+               lifter.single(b), lifter.word(bits))  # fmt: skip
+        return
+    lifter.one({"PACK_AB_MERGE_C": ""})
+    to, a, b, before = lifter.require(4)
+    pair, bits = f"{lifter.single(a)}, {lifter.single(b)}", lifter.word(before)
+    kind, width = ("h", "8") if eight == "e2m1x2" else ("r", "16")
+    form = f"cvt.rs{relu}{limit}.{eight[:-1]}4.f32"
+    four = lifter.compute(form, f"{{{pair}, {pair}}}", bits, kind=kind)
+    if kind == "h":
+        four = lifter.compute("cvt.u32.u16", four)
+    upper = lifter.compute("shr.u32", four, width)
+    lifter.emit("or.b32", lifter.to(to), upper, lifter.compute("shl.b32", bits, width))
+
+
 _LOWER = (("24",), ("28",), ("16",))
 """Bits of a register that stay, below those that are shifted out."""
 
@@ -1059,6 +1090,26 @@ def convert_to_byte(lifter: Lifter) -> None:
     lifter.emit(f"cvt{rounding}.sat.{kind}.f32", lifter.to(to), lifter.single(value))
 
 
+def _pair(name: str) -> Handler:
+    """Return the function of FADD2, FMUL2 or FFMA2: of two f32."""
+
+    def lift(lifter: Lifter) -> None:
+        rounding, flush = lifter.one(_ROUNDINGS, ".rn"), ".ftz" * lifter.has("FTZ")
+        to, *sources = lifter.require(4 if name == "fma" else 3)
+        values = []
+        for each in sources:
+            if each.suffix != ("F32x2", "HI_LO") or each.absolute:
+                raise lifter.refuse(f"cutrace does not know the operand `{each.text}` here")
+            value = lifter.wide(replace(each, suffix=(), negative=False))
+            if each.negative:
+                value = lifter.compute("xor.b64", value, "0x8000000080000000", kind="d")
+            values.append(value)
+        made = lifter.compute(f"{name}{rounding}{flush}.f32x2", *values, kind="d")
+        lifter.put_wide(to, made)
+
+    return lift
+
+
 _HALVES = {"H0_H0": (0, 0), "H1_H1": (1, 1), "H1_H0": (1, 0), "H0_NH1": None}
 
 
@@ -1074,9 +1125,9 @@ def _packed(lifter: Lifter, operand: Operand) -> str:
         value = lifter.constant(operand.text.partition(".")[0], 4)
     else:
         value = f"%{operand.text.partition('.')[0]}"
-    if operand.suffix == ("F32",):  # of 7.5: an f32, rounded
+    if operand.suffix == ("F32",):  # of 7.5: an f32, cut off
         half, value = lifter.new("h"), lifter.single(replace(operand, suffix=()))
-        lifter.emit("cvt.rn.f16.f32", half, value)
+        lifter.emit("cvt.rz.f16.f32", half, value)
         made = lifter.compute("mov.b32", f"{{{half}, {half}}}")
         return made
     halves = _HALVES.get(operand.suffix[0]) if operand.suffix else (1, 0)
@@ -1103,7 +1154,7 @@ def _half(name: str) -> Handler:
         lifter.operands = operands
         to, *values = lifter.require(4 if name == "fma" else 3)
         if is_wide:
-            _widen(lifter, to, values)
+            _widen(lifter, to, values, "sat" in form)
             return
         if name == "fma" and values[0].is_zero and values[1].is_zero and values[2].kind == "#":
             lifter.emit("mov.b32", lifter.to(to), str(lifter.now.immediate))  # a constant
@@ -1191,16 +1242,20 @@ def _joined_immediates(lifter: Lifter) -> list[Operand]:
     return joined
 
 
-def _widen(lifter: Lifter, to: Operand, values: list[Operand]) -> None:
+def _widen(lifter: Lifter, to: Operand, values: list[Operand], saturates: bool) -> None:
     """Lift HADD2.F32: one half as an f32, for the other summand is -0."""
     zero, value = values if values[0].is_zero else reversed(values)
     lifter.refuse_if(not zero.is_zero or not zero.negative or not value.suffix)
+    lifter.refuse_if(saturates and (value.negative or value.absolute))
     half, moved = lifter.new("h"), lifter.new()
     by = {"H0_H0": "0", "H1_H1": "16"}.get(value.suffix[0])
     if by is None:
         raise lifter.refuse("cutrace does not know this form")
     lifter.emit("shr.u32", moved, f"%{value.text.partition('.')[0]}", by)
     lifter.emit("cvt.u16.u32", half, moved)
+    if saturates:
+        lifter.emit("cvt.sat.f32.f16", lifter.to(to), half)
+        return
     made = lifter.to(to) if not (value.negative or value.absolute) else lifter.new()
     lifter.emit("cvt.f32.f16", made, half)
     if value.absolute:
@@ -1263,6 +1318,9 @@ HANDLERS: Mapping[str, Handler] = {
     **dict.fromkeys(("P2R", "UP2UR"), pack_predicates),
     **dict.fromkeys(("R2P", "UR2UP"), unpack_predicates),
     "FADD": _float("add"),
+    "FADD2": _pair("add"),
+    "FMUL2": _pair("mul"),
+    "FFMA2": _pair("fma"),
     "FMUL": _float("mul"),
     "FFMA": _float("fma"),
     "FHADD": _mixed("add"),

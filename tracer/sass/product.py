@@ -51,6 +51,29 @@ def half_product(lifter: Lifter) -> None:
     )  # fmt: skip
 
 
+_SMALL = {"E4M3": "e4m3", "E5M2": "e5m2", "E3M2": "e3m2", "E2M3": "e2m3", "E2M1": "e2m1"}
+_WHOLE_BYTES = {"e4m3", "e5m2"}
+
+
+def small_product(lifter: Lifter) -> None:
+    """QMMA: of floats of at most 8 bits, a byte each."""
+    shape = lifter.one({"16816": "m16n8k16", "16832": "m16n8k32"})
+    to_kind = lifter.one({"F32": "f32", "F16": "f16"})
+    kinds = [_SMALL[m] for m in lifter.modifiers if m in _SMALL]
+    lifter.take(*_SMALL)
+    to, a, b, c = lifter.require(4)
+    lifter.refuse_if(len(kinds) != 2)
+    lifter.refuse_if(a.suffix not in ((), ("ROW",)) or b.suffix not in ((), ("COL",)))
+    of_a, of_b = _counts(shape, "u8")
+    size = 4 if to_kind == "f32" else 2
+    group = "" if _WHOLE_BYTES.issuperset(kinds) else ".kind::f8f6f4"
+    lifter.emit(
+        f"mma.sync.aligned.{shape}.row.col{group}.{to_kind}.{kinds[0]}.{kinds[1]}.{to_kind}",
+        _fragment(lifter, to, size), _fragment(lifter, _bare(a), of_a),
+        _fragment(lifter, _bare(b), of_b), _fragment(lifter, c, size), guarded=True,
+    )  # fmt: skip
+
+
 def integer_product(lifter: Lifter) -> None:
     """IMMA and BMMA: of integers of 8 and 4 bits, and of bits."""
     shape = lifter.one(_SHAPES)
@@ -251,6 +274,7 @@ def _meet_group(lifter: Lifter) -> None:
 
 HANDLERS: Mapping[str, Handler] = {
     "HMMA": half_product,
+    "QMMA": small_product,
     "IMMA": integer_product,
     "BMMA": integer_product,
     "DMMA": double_product,

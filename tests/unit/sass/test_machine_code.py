@@ -99,8 +99,30 @@ def done() -> Any:
 @pytest.mark.parametrize(
     ("lines", "expected"),
     [
-        # 1.5 as a double has the upper word 0x3ff80000, which is 1.9375 as an f32: 0x3fc0
+        # 1.5 as a double has the upper word 0x3ff80000, which as an f32 is 1.9375: 0x3fc0
         (("HADD2 R4, -RZ.H0_H0, c[0x2][0x4].F32",), (0x3FC03FC0, 0)),
+        # 1 and 0x1fff of 0x2000 parts of the last bit of a half, which are cut off
+        (("MOV R2, 0x3f801fff", "HADD2 R4, R2.F32, -RZ.H0_H0"), (0x3C003C00, 0)),
+        # -0 is below the range of 0 to 1, too
+        (("MOV R2, 0x8000", "HADD2.F32.SAT R4, R2.H0_H0, -RZ.H0_H0"), (0, 0)),
+        # 1 - 2 and 3 - 0.5
+        (("MOV R2, 0x3f800000", "MOV R3, 0x40400000", "MOV R6, 0x40000000", "MOV R7, 0x3f000000",
+          "FADD2 R4, R2.F32x2.HI_LO, -R6.F32x2.HI_LO"), (0xBF800000, 0x40200000)),
+        # 2 * 1 + 2 and 0.5 * 3 + 0.5
+        (("MOV R2, 0x3f800000", "MOV R3, 0x40400000", "MOV R6, 0x40000000", "MOV R7, 0x3f000000",
+          "FFMA2 R4, R6.F32x2.HI_LO, R2.F32x2.HI_LO, R6.F32x2.HI_LO"), (0x40800000, 0x40000000)),
+        # 1.0625 has half of the last bit of e4m3 below 1; random bits are 0x8000, reversed 1, for
+        # the second number and the first, then 1 and 0x8000: with 0x8000 it is rounded up
+        (("MOV R2, 0x3f880000", "MOV R3, 0x80000001",
+          "F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C.RS R6, R2, R2, R3",
+          "F2FP.SATFINITE.E4M3.F32.PACK_AB_MERGE_C.RS R4, R2, R2, R6"), (0x38393938, 0)),
+        # half of the last bit of bf16, and half of it or just less
+        (("MOV R2, 0x3f808000", "MOV R3, 0x80007fff", "F2FP.BF16.F32.PACK_AB.RS R4, R2, R2, R3"),
+         (0x3F813F80, 0)),
+        # 32 products of 1 as e4m3 and 2 as e5m2
+        (("MOV R8, 0x38383838", "MOV R9, R8", "MOV R10, R8", "MOV R11, R8", "MOV R12, 0x40404040",
+          "MOV R13, R12", "QMMA.16832.F32.E4M3.E5M2 R4, R8.ROW, R12.COL, RZ"),
+         (0x42800000, 0x42800000)),
         # 0xffffffff + 1 carries into the upper word
         (("MOV R2, 0xffffffff", "IADD3 R4, P0, R2, 0x1, RZ", "IADD3.X R5, RZ, RZ, RZ, P0, !PT"),
          (0, 1)),
