@@ -365,8 +365,6 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
             continue
         if entry := _chosen(entries, capability):
             texts.append(_text(entry.data))
-        elif text := _retargeted(image, capability):
-            texts.append(text)
         elif entries and not any(_is_code_of(entry, capability) for entry in image):
             raise CutraceError(_foreign(map(_target_of, entries), capability))
     if not texts:
@@ -423,22 +421,6 @@ def is_native(arch: int, suffix: str, capability: int) -> bool:
     if suffix == "a":
         return arch == capability
     return arch <= capability and arch // 10 == capability // 10
-
-
-def _retargeted(image: Sequence[Entry], capability: int) -> str:
-    """Return the PTX that stands for machine code of this device, with its target; else "".
-
-    NVIDIA's libraries have machine code for each device and PTX for the newest alone, both compiled
-    from one source. It may ask which device it is compiled for: machine code is better, where
-    NVIDIA's disassembler is there to read it.
-    """
-    if has_disassembler() or not any(_is_code_of(entry, capability) for entry in image):
-        return ""
-    portable = [each for each in image if each.kind == PTX and _target_of(each)[1] != "a"]
-    if not portable:
-        return ""
-    oldest = min(portable, key=lambda entry: (entry.arch, _target_of(entry)[1]))
-    return _TARGET.sub(f".target sm_{capability}", _text(oldest.data), count=1)
 
 
 def rank(target: tuple[int, str]) -> tuple[int, int]:
