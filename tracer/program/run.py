@@ -99,12 +99,17 @@ class Child:
         return self._process.wait()
 
     def stop(self) -> None:
-        """Terminate it, by SIGKILL if necessary."""
+        """Terminate it and what it started, a build for instance; it by SIGKILL if necessary."""
         if self._process.poll() is None:
+            descendants = [*_descendants(self._process.pid)]
             self._process.send_signal(signal.SIGTERM)
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(GRACE_SECONDS)
             self._process.kill()
+            for descendant in descendants:
+                with suppress(ProcessLookupError):
+                    signal.pidfd_send_signal(descendant, signal.SIGTERM)
+                os.close(descendant)
         self._process.wait()
 
     def close(self) -> None:
@@ -113,6 +118,15 @@ class Child:
         self._listener.close()
         self.stop()
         os.close(self._ended)
+
+
+def _descendants(process: int) -> Iterator[int]:
+    """Yield a file descriptor of each process that a process and its children started."""
+    for file in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # it has ended
+            for child in map(int, file.read_text().split()):
+                yield os.pidfd_open(child)
+                yield from _descendants(child)
 
 
 def _folders(library: Path, program: Path) -> list[Path]:

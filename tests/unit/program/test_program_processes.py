@@ -2,6 +2,7 @@
 
 import os
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,38 @@ def test_processes_one_after_another_that_inherit_no_files(tmp_path: Path) -> No
     assert len(launches) == 60
     assert [launch.arguments[1].value for launch in launches[20:22]] == [100, 101]
     assert all(len(launch.arrays) == 1 for launch in launches)  # what has ended has no arrays
+
+
+BUILDS = """
+#include <fcntl.h>
+#include <unistd.h>
+
+__global__ void put(int *out) { *out = 1; }
+
+/* A build system: what it starts is of a process group of its own. */
+int main()
+{
+    int *d, child = fork();
+    if (!child) {
+        setpgid(0, 0);
+        if (!fork()) dprintf(creat("pid", 0600), "%d", getpid());
+        for (;;) pause();
+    }
+    CHECK(cudaMalloc(&d, 4));
+    for (;;) { put<<<1, 1>>>(d); sleep(1); }
+}
+"""
+
+
+def test_what_a_stopped_program_started_is_stopped_too(tmp_path: Path) -> None:
+    done = record(tmp_path, BUILDS, options=["--timeout", "3"])
+    assert "it was ended after 3" in done.err
+    status = Path("/proc", (tmp_path / "pid").read_text(), "status")
+    for _ in range(50):  # until init has collected it
+        if not status.exists() or "State:\tZ" in status.read_text():
+            return
+        time.sleep(0.1)
+    raise AssertionError("the grandchild still runs")
 
 
 def test_processes_at_the_same_time(tmp_path: Path) -> None:
