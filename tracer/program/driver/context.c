@@ -1,8 +1,6 @@
 /* Contexts: names for the one device. What is allocated or loaded belongs to all of them; each
    thread has a stack of those that are current. */
 
-#include <stdlib.h>
-
 #include "driver.h"
 
 #define DEEPEST 64

@@ -1,7 +1,5 @@
 /* Copies and sets: the runtime's, from places that are told in other ways. */
 
-#include <string.h>
-
 #include "driver.h"
 
 /* One side of a copy of rows and slices: memory of some kind, or an array. */

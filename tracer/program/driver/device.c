@@ -1,7 +1,5 @@
 /* The device, alone, as the runtime has it: attributes have the same numbers in both. */
 
-#include <string.h>
-
 #include "driver.h"
 
 API CUresult cuDeviceGet(CUdevice *number, int ordinal)

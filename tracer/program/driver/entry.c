@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "driver.h"
 #include "interpose.h"

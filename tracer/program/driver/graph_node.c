@@ -1,8 +1,6 @@
 /* Nodes that are added to graphs one by one, by the runtime; what was said of them is kept, to be told
    again. Kernels are told from the launch itself. */
 
-#include <string.h>
-
 #include "driver.h"
 
 #define ADDED CUgraphNode *made, CUgraph graph, const CUgraphNode *needs, size_t count

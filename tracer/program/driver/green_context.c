@@ -1,8 +1,6 @@
 /* Green contexts: parts of the device's multiprocessors, by number. What a program asks of them is
    answered as for a chip; its blocks still run wherever there is room. */
 
-#include <stdlib.h>
-
 #include "driver.h"
 
 struct CUgreenCtx_st {

@@ -3,7 +3,6 @@
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <string.h>
 
 #include "interpose.h"
 #include "runtime.h"

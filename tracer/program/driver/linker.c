@@ -1,8 +1,6 @@
 /* The driver's linker. It only collects: PTX is linked by the recorder. */
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bundle.h"
 #include "driver.h"

@@ -2,9 +2,6 @@
    mapped at the other. Here memory lies where it is mapped first. What is unmapped while its handle
    lives is kept aside until it is mapped again. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "driver.h"
 
 #define GRANULARITY ((size_t)2 << 20)

@@ -1,7 +1,5 @@
 /* Memory: the runtime's, with addresses for pointers. */
 
-#include <string.h>
-
 #include "driver.h"
 
 API CUresult cuMemGetAddressRange_v2(CUdeviceptr *first, size_t *bytes, CUdeviceptr place)

@@ -2,8 +2,6 @@
    is what nvJitLink itself still compiles, to PTX. */
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "bundle.h"
 #include "driver.h"

@@ -3,8 +3,6 @@
 
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <wchar.h>
 
 #define NVTX_NO_IMPL

@@ -1,8 +1,6 @@
 /* Launches and contexts as CUDA 3 had them, which its header still declares: PyCUDA uses them. */
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "driver.h"
 

@@ -1,8 +1,6 @@
 /* Tensor maps: 128 bytes in the layout of NVIDIA's driver, as tracer/simt/tma/tensor_map.py describes
    it, since libraries encode maps of their own. */
 
-#include <string.h>
-
 #include "driver.h"
 
 #define MOST 5

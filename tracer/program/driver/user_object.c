@@ -1,8 +1,6 @@
 /* Objects of the program that its graphs hold: a graph gives back what it holds when it ends, and
    what was instantiated or cloned of it holds each of them once. */
 
-#include <stdlib.h>
-
 #include "driver.h"
 #include "graph.h"
 

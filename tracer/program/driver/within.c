@@ -8,7 +8,6 @@
 #include <elf.h>
 #include <link.h>
 #include <pthread.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

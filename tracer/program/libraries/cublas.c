@@ -1,8 +1,5 @@
 /* cuBLAS on the host: handles, copies of vectors and matrices, products of mixed types. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cublas.h"
 #include "include/cublasLt.h"
 #include "matmul.h"

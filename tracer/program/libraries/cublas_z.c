@@ -2,8 +2,6 @@
 
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cublas.h"
 

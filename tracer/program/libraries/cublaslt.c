@@ -1,8 +1,6 @@
 /* cuBLASLt on the host: descriptions of matrices and products, one algorithm, the product itself. */
 
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "include/cublasLt.h"
 #include "matmul.h"

@@ -1,8 +1,6 @@
 /* cuDNN: there, with handles, and without operations, which are refused by name. XLA requires a handle
    at its start, and generates kernels of its own for what cuDNN refuses. */
 
-#include <stdlib.h>
-
 #include "library.h"
 
 /* cudnnStatus_t and libraryPropertyType, of NVIDIA's cudnn_graph.h and library_types.h */

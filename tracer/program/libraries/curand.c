@@ -5,8 +5,6 @@
    d-th prime. No number is that which cuRAND has: its distributions are the same, its bits are not. */
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "library.h"
 

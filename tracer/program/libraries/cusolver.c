@@ -1,7 +1,6 @@
 /* cuSOLVER on the host: factors of Cholesky and LU, eigenvalues by Jacobi's rotations, in double. */
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "cusolver.h"
 

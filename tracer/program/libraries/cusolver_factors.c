@@ -3,8 +3,6 @@
    GESVD. */
 
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "cusolver.h"
 

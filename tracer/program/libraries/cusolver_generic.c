@@ -1,8 +1,6 @@
 /* cuSOLVER's interface of any type and 64-bit sizes: the same computations. Memory that it asks of
    the program, on the device and on the host, is a byte each. */
 
-#include <stdlib.h>
-
 #include "cusolver.h"
 
 /* One type for all: of float or double. */

@@ -1,9 +1,6 @@
 /* cuSPARSE on the host: a sparse matrix times vectors and matrices, and triangles solved, of reals.
    Sums are made in double precision, whatever the type of the values. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cusparse.h"
 
 int64_t index_of(const void *array, int type, int64_t at)

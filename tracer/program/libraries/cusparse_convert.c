@@ -1,9 +1,6 @@
 /* cuSPARSE on the host: matrices from one form into another, and elements put in order. Values are
    moved as bytes, whatever their type is. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cusparse.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

@@ -1,7 +1,5 @@
 /* cuSPARSE's handles and descriptors: what they hold is all in the program. */
 
-#include <stdlib.h>
-
 #include "cusparse.h"
 
 #define OK CUSPARSE_STATUS_SUCCESS

@@ -1,8 +1,5 @@
 /* cuSPARSE on the host: products whose result is sparse, and sparse vectors. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "cusparse.h"
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"

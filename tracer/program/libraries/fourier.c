@@ -2,7 +2,6 @@
 
 #include <complex.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "library.h"
 

@@ -1,7 +1,6 @@
 /* A call of a library: submitted to its stream, run on the host, told to the recorder. */
 
 #include <stdio.h>
-#include <string.h>
 
 #include "library.h"
 

@@ -1,7 +1,6 @@
 /* Products of matrices of any real types, in double, with an activation behind them. */
 
 #include <math.h>
-#include <stdlib.h>
 
 #include "include/cublasLt.h"
 #include "matmul.h"

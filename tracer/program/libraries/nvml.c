@@ -1,7 +1,6 @@
 /* NVIDIA's Management Library: what is known of the device. It has no sensors: no power, no heat. */
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "include/nvml.h"

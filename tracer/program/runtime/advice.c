@@ -1,8 +1,6 @@
 /* Advice about managed memory: there is one memory, so nothing is moved; what was advised is told. */
 
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime.h"
 

@@ -1,8 +1,6 @@
 /* CUDA arrays: texels behind global memory in the arena, row after row. */
 
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime.h"
 

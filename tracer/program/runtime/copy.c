@@ -1,7 +1,6 @@
 /* Copies and sets: memcpy and memset in the program, of which the recorder is told. */
 
 #include <stdint.h>
-#include <string.h>
 
 #include "runtime.h"
 

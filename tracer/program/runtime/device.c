@@ -1,8 +1,6 @@
 /* The device asked for, alone: its properties are the recorder's facts. */
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime.h"
 

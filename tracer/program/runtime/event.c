@@ -1,8 +1,6 @@
 /* Events: times are this machine's, or the recorder's estimate of those of a device. */
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "runtime.h"

@@ -1,7 +1,5 @@
 /* Graphs: work captured from streams or added node by node, instantiated, and launched. */
 
-#include <stdlib.h>
-
 #include "graph.h"
 
 static cudaError_t run_child(const void *what)

@@ -1,9 +1,6 @@
 /* Conditional nodes of graphs: a handle is the address of the condition, a word of device memory
    that kernels set by cudaGraphSetConditional; the node runs one of its graphs by it. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "graph.h"
 
 struct handle {

@@ -1,8 +1,6 @@
 /* What graphs are asked about: their edges, and what their nodes do. */
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "graph.h"
 

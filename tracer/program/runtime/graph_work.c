@@ -1,9 +1,6 @@
 /* What graphs are made of: nodes of work, run in an order that keeps to the dependencies, that of
    the program where it does; the graphs inside nodes; the program's objects that graphs hold. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "graph.h"
 
 cudaGraph_t make_graph(void)

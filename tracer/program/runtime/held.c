@@ -2,7 +2,6 @@
    them meanwhile is kept, and runs as soon as what they wait for is there. */
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "runtime.h"

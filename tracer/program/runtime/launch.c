@@ -2,8 +2,6 @@
    programs up to CUDA 9 a function for the configuration, one for each argument, and one at last. */
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime.h"
 

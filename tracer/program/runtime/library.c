@@ -3,8 +3,6 @@
 
 #include <elf.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "../driver/bundle.h"
 #include "runtime.h"

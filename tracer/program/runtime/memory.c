@@ -3,8 +3,6 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

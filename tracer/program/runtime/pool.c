@@ -1,8 +1,5 @@
 /* Memory pools and allocation in stream order: as allocation, since all work runs at once. */
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "runtime.h"
 
 #define ATTRIBUTES (cudaMemPoolAttrUsedMemHigh + 1)

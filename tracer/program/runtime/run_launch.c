@@ -1,8 +1,6 @@
 /* A launch is run: by the recorder, which answers what the kernel printed, or its fault. */
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime.h"
 

@@ -4,6 +4,9 @@
 #ifndef CUTRACE_RUNTIME_H
 #define CUTRACE_RUNTIME_H
 
+#include <stdlib.h>
+#include <string.h>
+
 #include <cuda_runtime_api.h>
 
 #include "wire.h"

@@ -1,7 +1,5 @@
 /* Streams: what the program made, and what it asks of them. */
 
-#include <stdlib.h>
-
 #include "runtime.h"
 
 static cudaStream_t streams; /* all that the program made */

@@ -5,8 +5,6 @@
    itself among them, is refused by its number. */
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime.h"
 

@@ -1,8 +1,6 @@
 /* Texture and surface objects: handles that the recorder gives. */
 
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "runtime.h"
 

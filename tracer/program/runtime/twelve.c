@@ -1,7 +1,5 @@
 /* What a name means in CUDA 12, where that differs: `twelve_X` is X of libcudart.so.12. */
 
-#include <string.h>
-
 #include "runtime.h"
 
 #define TWELVE(name) __asm__(".symver twelve_" #name ", " #name "@libcudart.so.12");
