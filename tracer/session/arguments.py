@@ -13,7 +13,7 @@ import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from math import isfinite
 from typing import Any
@@ -282,14 +282,6 @@ def _pack_word(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
     return _pack_integer(parameter, value)
 
 
-def _pack_texture(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
-    return _pack_handle(parameter, value, Texture, "texture")
-
-
-def _pack_surface(parameter: Parameter, value: Any) -> tuple[bytes, str | int]:
-    return _pack_handle(parameter, value, Surface, "surface")
-
-
 def _pack_handle(
     parameter: Parameter, value: Any, kind: type[Texture | Surface], word: str
 ) -> tuple[bytes, str | int]:
@@ -362,7 +354,7 @@ _PACK: Mapping[str, Callable[[Parameter, Any], tuple[bytes, str | int | float]]]
     INTEGER: _pack_integer,
     FLOAT: _pack_float,
     STRUCT: _pack_struct,
-    TEXTURE: _pack_texture,
-    SURFACE: _pack_surface,
+    TEXTURE: partial(_pack_handle, kind=Texture, word="texture"),
+    SURFACE: partial(_pack_handle, kind=Surface, word="surface"),
     ARRAY: _pack_array,
 }

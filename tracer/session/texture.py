@@ -11,7 +11,7 @@ a variable that holds a texture's handle. PTX of old compilers declares `.global
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -241,18 +241,25 @@ _TEXEL = re.compile(r"(?P<kind>u?)(?P<word>char|short|int|float)(?P<channels>[12
 _BITS = {"char": 8, "short": 16, "int": 32, "float": 32}
 
 
+_Bound = TypeVar("_Bound", Texture, Surface)
+
+
+def _require(recording: Recording, bound: object, kind: type[_Bound], word: str) -> _Bound:
+    """Return what is to be bound, a texture or a surface of this session."""
+    recording.check_open()
+    if not isinstance(bound, kind):
+        got = type(bound).__name__
+        raise CutraceError(f"bind_{word}: expected a {word}, made with gpu.{word}(...), got {got}")
+    if not bound.belongs_to(recording):
+        raise CutraceError(f"bind_{word}: `{bound.name}` is a {word} of another session")
+    return bound
+
+
 def bind(
     recording: Recording, compiled: Compiled, loaded: LoadedModule, name: str, texture: object
 ) -> None:
     """Bind a texture to the reference `name`; CutraceError if it does not exist or does not fit."""
-    recording.check_open()
-    if not isinstance(texture, Texture):
-        got = type(texture).__name__
-        raise CutraceError(
-            f"bind_texture: expected a texture, made with gpu.texture(...), got {got}"
-        )
-    if not texture.belongs_to(recording):
-        raise CutraceError(f"bind_texture: `{texture.name}` is a texture of another session")
+    texture = _require(recording, texture, Texture, "texture")
     handles = {each.name: each for each in compiled.textures}
     old = {plain_name(v.name): v for v in loaded.module.variables.values() if is_reference(v)}
     if name in handles:
@@ -267,14 +274,7 @@ def bind(
 
 def bind_surface(recording: Recording, loaded: LoadedModule, name: str, surface: object) -> None:
     """Bind a surface to the reference `name`; CutraceError if there is none."""
-    recording.check_open()
-    if not isinstance(surface, Surface):
-        got = type(surface).__name__
-        raise CutraceError(
-            f"bind_surface: expected a surface, made with gpu.surface(...), got {got}"
-        )
-    if not surface.belongs_to(recording):
-        raise CutraceError(f"bind_surface: `{surface.name}` is a surface of another session")
+    surface = _require(recording, surface, Surface, "surface")
     variables = loaded.module.variables.values()
     handles = {surface_name(symbol): symbol for symbol in loaded.symbols if surface_name(symbol)}
     old = {plain_name(v.name): v.name for v in variables if v.element == "surfref"}
