@@ -129,9 +129,12 @@ def compile_function(assembly: str, name: str, *arguments: Any) -> Callable[...,
     return ctypes.CFUNCTYPE(None, *arguments)(compile_assembly(assembly)(name))
 
 
+_address_of, _first_byte_of = ctypes.addressof, ctypes.c_char.from_buffer
+
+
 def address(a: Any) -> int:
     """Return the address of an array's first element."""
     try:
-        return ctypes.addressof(ctypes.c_char.from_buffer(a))
+        return _address_of(_first_byte_of(a))
     except (TypeError, ValueError):  # empty, read-only or strided: several times slower
         return int(a.__array_interface__["data"][0])

@@ -29,7 +29,7 @@ engine.
 
 OFTEN = 32
 """Short launches of a kernel after which it is compiled: compiling takes as long as some 30 of them
-in the array engine, which decodes the kernel for each.
+in the array engine, which decodes the blocks that run for each.
 """
 
 BRIEF = 1 << 15

@@ -129,6 +129,6 @@ def _places(wave: Wave, shadow: Shadow | None) -> NDArray[np.int64]:
     }
     for space, (own, base) in bytes_.items():
         array = own if shadow is None else shadow.of(space)
-        if array is not None:
+        if array is not None and array.size:
             places[space] = address(array) - base
     return places

@@ -71,7 +71,8 @@ class CompiledBlocks:
         m.parameters = np.concatenate((parameter_image(program), np.zeros(WIDEST, np.uint8)))
         m.global_bytes = address(memory.global_.bytes) - memory.global_.base
         m.const_bytes = address(memory.const.bytes) - memory.const.base
-        m.shared_bytes, m.local_bytes = address(self.wave.shared), address(self.wave.local)
+        own = self.wave.shared, self.wave.local
+        m.shared_bytes, m.local_bytes = (address(each) if each.size else 0 for each in own)
 
     def _bind_rows(self) -> None:
         m, self._rows = self._machine, self.wave.rows.accesses

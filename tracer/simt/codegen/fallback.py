@@ -60,11 +60,9 @@ class Fallbacks:
         self._made = kernel_text
         self._ready: dict[int, Fallback] = {}
         self._lock = Lock()
-        for pc in sorted(kernel_text.escaped):
-            self.find(pc)
 
     def find(self, pc: int) -> Fallback:
-        """Return the fallback at `pc`; CutraceError if cutrace does not support the instruction."""
+        """Return the fallback at `pc`."""
         if pc not in self._ready:
             with self._lock:  # waves may run on several threads, and share the decoder
                 self._ready[pc] = self._decode(self._program.decoder, pc)

@@ -28,7 +28,12 @@ from ...ptx.kernel import (
 )
 from ...ptx.opcodes import destinations, sources
 from ..decode.load_module import Symbols, symbol_address
-from ..decode.special_register import block_values, place_values, thread_values
+from ..decode.special_register import (
+    OF_ONE_LAUNCH,
+    block_values,
+    place_values,
+    thread_values,
+)
 from ..kernel.function_pointer import calls
 from ..kernel.launch import Launch
 from ..kernel.layout import local_stride, parameter_offsets
@@ -392,7 +397,8 @@ class Specials:
         blocks = block_values(launch, numbers) if self.row_bytes[BLOCK] else {}
         if "%smid" in self.places:
             blocks |= place_values(launch, numbers)
-        key = launch.grid, launch.block, launch.shared_dynamic, launch.cluster, launch.number
+        number = 0 if OF_ONE_LAUNCH.isdisjoint(self.places) else launch.number
+        key = launch.grid, launch.block, launch.shared_dynamic, launch.cluster, number
         last, tables = self._of_launch
         if last != (*key, launch.chip):
             values = thread_values(launch)
@@ -404,7 +410,7 @@ class Specials:
         return {**tables, BLOCK: self._table(BLOCK, len(numbers), blocks)}
 
     def _table(self, table: str, rows: int, values: Mapping[str, Array]) -> NDArray[np.uint8]:
-        made: NDArray[np.uint8] = np.zeros((rows, self.row_bytes[table]), dtype=np.uint8)
+        made: NDArray[np.uint8] = np.zeros((rows, self.row_bytes[table] or 1), dtype=np.uint8)
         for name, place in self.places.items():
             if place.table == table:
                 bytes_ = np.ascontiguousarray(values[name].reshape(rows, -1)).view(np.uint8)

@@ -14,10 +14,11 @@ from ...ptx.kernel import (
     Register,
     Symbol,
     Vector,
+    key_of,
 )
 from ...ptx.lines import source_line
 from ..access.access import Access
-from ..kernel.layout import parameter_bytes, parameter_offsets
+from ..kernel.layout import argument_places
 from ..ops.lanes import DTYPES, Array, scalar
 from ..warp.program import Group, Step
 from .decoder import Decoder, Fetch, StepTable
@@ -136,9 +137,8 @@ STEPS: StepTable = {"ld": decode_pointed_parameter}
 
 def parameter_image(decoder: Decoder | PtxProgram) -> NDArray[np.uint8]:
     """Return the bytes of all parameters."""
-    offsets = parameter_offsets(decoder.kernel)
-    image = bytearray(parameter_bytes(decoder.kernel))
-    for parameter, data in zip(decoder.kernel.parameters, decoder.launch.arguments, strict=True):
-        start = offsets[parameter.name]
+    starts, end = argument_places(key_of(decoder.kernel))
+    image = bytearray(end)
+    for start, data in zip(starts, decoder.launch.arguments, strict=True):
         image[start : start + len(data)] = data
     return np.frombuffer(bytes(image), dtype=np.uint8)

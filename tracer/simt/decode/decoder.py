@@ -37,7 +37,7 @@ from ..memory.memory import Memory
 from ..ops.lanes import DTYPES, Array, scalar
 from ..warp.program import Step
 from .load_module import LoadedModule, symbol_address, symbols_of
-from .special_register import special_values
+from .special_register import constant_specials
 from .spill import spills_of
 
 Store: TypeAlias = Callable[[list[Array], Array], None]
@@ -60,9 +60,8 @@ class Slots:
     value between functions. `read_first` and `written` describe the current block.
     """
 
-    def __init__(self, kernel: Kernel, launch: Launch) -> None:
+    def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._known_specials = special_values(launch, launch.numbers(0, 1))
         self._slots: dict[object, int] = {}
         self._keys: list[object] = []
         self.zeros: list[Array] = []
@@ -112,7 +111,7 @@ class Slots:
 
     def of_special(self, name: str) -> int | None:
         """Return the slot of a special register that is constant for a thread, else None."""
-        if name not in self._known_specials:
+        if name not in constant_specials():
             return None
         self.specials[name] = self._slot(name, _SPECIAL_TYPES.get(name, "u32"))
         return self.specials[name]
@@ -189,7 +188,7 @@ class Decoder:
         self.local = local_layout(kernel)
         self.shared_bytes = self.shared.size + launch.shared_dynamic
         self.local_stride = local_stride(kernel)
-        self.slots = Slots(kernel, launch)
+        self.slots = Slots(kernel)
         self.passing = Passing(kernel)
         self.spills = spills_of(key_of(kernel))
         self._symbols = symbols_of(kernel, loaded)

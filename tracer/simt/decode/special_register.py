@@ -1,7 +1,7 @@
 """The special registers of a launch: %tid, %ctaid, %laneid and others, as arrays."""
 
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import prod
 from typing import TypeAlias
 
@@ -51,6 +51,12 @@ RESERVED_USED = 288
 """Bytes in use of each block's reserved shared memory, as measured on an H200
 (tests/validate/special_registers.csv).
 """
+
+
+@cache
+def constant_specials() -> frozenset[str]:
+    """Return the names of the special registers that are constant for a thread."""
+    return frozenset(special_values(Launch((1, 1, 1), (1, 1, 1), 0, (), print), np.zeros(1, "i8")))
 
 
 def special_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]:
@@ -109,6 +115,10 @@ def place_values(launch: Launch, numbers: NDArray[np.int64]) -> dict[str, Array]
         "%smid": launch.chip.sm(numbers)[:, None].astype(np.uint32),
         "%warpid": (slot * warps + own).astype(np.uint32),
     }
+
+
+OF_ONE_LAUNCH = frozenset({"%gridid", "%globaltimer_hi"})
+"""Special registers that follow from the number of the launch."""
 
 
 def thread_values(launch: Launch) -> Mapping[str, Array]:

@@ -263,6 +263,13 @@ def parameter_offsets(kernel: Kernel | Function) -> dict[str, int]:
     return offsets
 
 
+@lru_cache(maxsize=KERNELS)
+def argument_places(like: KernelKey) -> tuple[tuple[int, ...], int]:
+    """Return the address of each parameter of a kernel in order, and their end."""
+    kernel = like.kernel
+    return tuple(parameter_offsets(kernel).values()), parameter_bytes(kernel)
+
+
 def parameter_bytes(kernel: Kernel | Function) -> int:
     """Return the end of a kernel's parameters, in bytes."""
     offsets = parameter_offsets(kernel)

@@ -22,8 +22,9 @@ _ODD = [_DRAWN.getrandbits(31) | 1 for _ in range(LANES)]
 AT_ONCE = 64
 """Patterns looked up as one batch: they fit into the L1 cache."""
 
-FEW_PLACES = 1 << 12
-"""Initial size of the hash table, which is cleared whenever patterns are forgotten."""
+FEW_PLACES = 1 << 14
+"""Initial size of the hash table, which is cleared whenever patterns are forgotten: room for the
+rows of a short launch."""
 
 NONE = (1 << 32) - 1
 """The identifier of a pattern that no row has named yet."""
