@@ -294,7 +294,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
         start += measured.dram_cycles(request.mhz) * ns
     if prints := _prints(request.instructions):
         calls = [sum(prints.get(block, 0) * n for block, n in each) for each, _ in ran.histories]
-        start += measured.print_ns(max(1, *calls), *_printed(request))
+        start += measured.print_ns(max(1, *calls), *_printed(request), request.mhz)
     sms = request.device.chip.sms
     took, (own, at) = met + start, _stall_shares(chains, whole * cycles)
     stalls = _with_queue(own, parts, met, sums)

@@ -107,16 +107,17 @@ class Measured:
         """Return the L2 lookup time of an empty kernel; None where it was not measured."""
         return self.values.get(("profiler", "empty_l2_base", 32))
 
-    def print_ns(self, calls: float, warps: float, lanes: float) -> float:
-        """Return the additional time of a launch that prints, over PCIe.
+    def print_ns(self, calls: float, warps: float, lanes: float, mhz: float) -> float:
+        """Return the additional time of a launch that prints.
 
-        A warp's `calls` follow one another. Those of all `warps` share a queue, in which each takes
-        its turn, and each of its `lanes` another.
+        A warp's `calls` follow one another. The calls of all `warps` take their turns, and so do
+        those of all their `lanes`, the first of which pass while the first call is under way.
         """
-        first = self.at("profiler", "prints_base") - self.at("profiler", "empty_base", 32)
-        own = first + max(0.0, calls - 1) * self.at("print", "again")
-        turns = warps * self.at("print", "warp") + lanes * self.at("print", "lane")
-        return max(own, turns)
+        first = self._between("prints", 0, mhz) - self.launch_ns(mhz)
+        own = (calls - 1) * self.at("print", "again")
+        turns = (warps - 1) * self.at("print", "warp")
+        passing = lanes * self.at("print", "lane") - self.at("print", "passed")
+        return first + max(0.0, own, turns, passing)
 
     @property
     def port_cycles(self) -> tuple[float, float]:
