@@ -780,15 +780,18 @@ class Flow:
             if each.opcode.startswith("CALL.REL"):  # some are not marked as calls
                 for target in self.targets(each):
                     sites.setdefault(target, set()).add(each.address + BYTES)
-        called: dict[int, list[int]] = {entry: [] for entry in sites}
         bodies = {entry: [*self._reach(entry, self._in_subroutine)] for entry in sites}
-        for entry, after in sites.items():
+        # ptxas also jumps by CALL, to a place of the same function: no RET leads back from there.
+        returning = [entry for entry in sites if self._returns_from(bodies[entry])]
+        called: dict[int, list[int]] = {entry: [] for entry in returning}
+        for entry in returning:
+            after = sites[entry]
             for address in bodies[entry]:
                 instruction = self._at[address]
                 if instruction.opcode.startswith("RET"):
                     self._returns.setdefault(address, set()).update(after)
                 elif instruction.opcode.startswith("CALL.REL"):
-                    called[entry] += self.targets(instruction)
+                    called[entry] += filter(called.__contains__, self.targets(instruction))
         recursive = {entry for loop in cycles(called) for entry in loop}
         inside = {address for entry in recursive for address in bodies[entry]}
         for address in sorted(inside):
@@ -800,6 +803,9 @@ class Flow:
             calls = each.opcode.startswith("CALL.REL") and each.address not in inside
             if calls and recursive.intersection(self.targets(each)):
                 self.rejoins[each.address + BYTES] = self._lifter.new()
+
+    def _returns_from(self, body: Iterable[int]) -> bool:
+        return any(self._at[address].opcode.startswith("RET") for address in body)
 
     def targets(self, instruction: Instruction) -> list[int]:
         """Return the addresses to which an instruction may branch."""

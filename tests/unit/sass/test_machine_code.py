@@ -342,6 +342,14 @@ def test_a_subroutine_returns_behind_the_place_that_was_loaded() -> None:
     assert run(*lines, threads=2) == [[2, 9], [2, 9]]
 
 
+def test_a_call_of_a_place_without_return_is_a_jump() -> None:
+    # 0x60 adds lane 1's number, then 2's, ...; from 3 on 0xc0 is called: back to 0x60 up to 10
+    lines = ["IADD3 R5, R5, 0x1, RZ", "SHFL.IDX PT, R3, R0, R5, 0x1f", "IADD3 R4, R4, R3, RZ",
+             "ISETP.GE.AND P0, PT, R5, 0x3, PT", "@P0 CALL.REL.NOINC 0xc0", "BRA 0x60",
+             "ISETP.GE.AND P1, PT, R4, 0xa, PT", "@!P1 BRA 0x60"]  # fmt: skip
+    assert run(*lines) == [[1 + 2 + 3 + 4, 4]] * 32
+
+
 def test_an_address_is_the_sum_of_a_pair_and_a_uniform_pair() -> None:
     # 8 bytes further on than the own place: the next thread's; the last thread stores nothing
     lines = ["UMOV UR4, 0x8", "UMOV UR5, URZ", "MOV R4, R0", "ISETP.LT.AND P0, PT, R0, 0x7, PT",
