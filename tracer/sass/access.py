@@ -79,17 +79,14 @@ def address_of(lifter: Lifter, operand: Operand, space: str) -> str:
 
 def _generic(lifter: Lifter, base: str, offset: int) -> str:
     """Return a generic address, in the engine's own window if it is one of shared memory."""
-    place, low, high, shared = lifter.new("d"), lifter.new(), lifter.new(), lifter.new("d")
-    is_shared, made = lifter.new("p"), lifter.new("d")
-    lifter.emit("add.s64", place, base, str(offset))
+    low, high = lifter.new(), lifter.new()
+    place = lifter.compute("add.s64", base, str(offset), kind="d")
     lifter.emit("mov.b64", f"{{{low}, {high}}}", place, guarded=False)
-    lifter.emit("setp.eq.u32", is_shared, high, str(SHARED_WINDOW))
-    lifter.emit("cvt.u64.u32", shared, low)
-    window = lifter.new("d")
+    is_shared = lifter.compute("setp.eq.u32", high, str(SHARED_WINDOW), kind="p")
+    shared = lifter.compute("cvt.u64.u32", low, kind="d")
     first = WINDOWS[Space.SHARED][0] + START * lifter.is_clustered + lifter.displacement
-    lifter.emit("add.s64", window, shared, str(first))
-    lifter.emit("selp.b64", made, window, place, is_shared)
-    return made
+    window = lifter.compute("add.s64", shared, str(first), kind="d")
+    return lifter.compute("selp.b64", window, place, is_shared, kind="d")
 
 
 def _order(lifter: Lifter, store: bool = False) -> str:
@@ -184,25 +181,18 @@ def _mbarrier_pair(lifter: Lifter, low: str, high: str) -> tuple[str, str]:
     Bits 1 to 20 and 43 to 62 both have 2^20 - n, for n arrivals, bit 63 the phase, and all others
     are 0. The engine has n in bits 0 to 19 and 20 to 39, and the phase in bit 61.
     """
-    other, rest, left = (lifter.new() for _ in range(3))
-    lifter.emit("shl.b32", other, low, "10")
-    lifter.emit("xor.b32", other, other, high)
-    lifter.emit("shl.b32", other, other, "1")  # without the phase
+    other = lifter.compute("xor.b32", lifter.compute("shl.b32", low, "10"), high)
+    other = lifter.compute("shl.b32", other, "1")  # without the phase
     is_second = lifter.compute("setp.eq.u32", other, "0", kind="p")
-    lifter.emit("and.b32", rest, low, str(~(COUNT - 2) & 0xFFFFFFFF))
+    rest = lifter.compute("and.b32", low, str(~(COUNT - 2) & 0xFFFFFFFF))
     initial = lifter.compute("setp.eq.and.u32", rest, str(COUNT), is_second, kind="p")
-    number, both, phase = (lifter.new() for _ in range(3))
-    lifter.emit("shr.u32", left, low, "1")
-    lifter.emit("sub.u32", number, str(COUNT), left)
-    lifter.emit("shl.b32", both, number, "20")
-    lifter.emit("or.b32", both, both, number)
+    number = lifter.compute("sub.u32", str(COUNT), lifter.compute("shr.u32", low, "1"))
+    both = lifter.compute("or.b32", lifter.compute("shl.b32", number, "20"), number)
+    phase = lifter.compute("and.b32", high, "0x80000000")
+    phase = lifter.compute("shr.u32", phase, "2")
+    upper = lifter.compute("or.b32", lifter.compute("shr.u32", number, "12"), phase)
     first = lifter.compute("selp.b32", both, low, initial)
-    lifter.emit("shr.u32", number, number, "12")
-    lifter.emit("and.b32", phase, high, "0x80000000")
-    lifter.emit("shr.u32", phase, phase, "2")
-    lifter.emit("or.b32", number, number, phase)
-    second = lifter.compute("selp.b32", number, high, initial)
-    return first, second
+    return first, lifter.compute("selp.b32", upper, high, initial)
 
 
 _UPDATES = {
@@ -298,9 +288,8 @@ def _update_several(
         return
     wide = []
     for each in values:
-        wide.append(lifter.new("q"))
-        pairs = [lifter.wide(_behind(each, n)) for n in (0, 2)]
-        lifter.emit("mov.b128", wide[-1], f"{{{', '.join(_as_registers(lifter, pairs))}}}")
+        pairs = _as_registers(lifter, [lifter.wide(_behind(each, n)) for n in (0, 2)])
+        wide.append(lifter.compute("mov.b128", _vector(pairs), kind="q"))
     made = lifter.new("q")
     lifter.emit(f"atom{name}.{operation}.b128", made, address, *wide, guarded=True)
     if to is not None and not to.is_zero:
@@ -318,12 +307,7 @@ def _behind(operand: Operand, words: int) -> Operand:
 
 
 def _as_registers(lifter: Lifter, values: list[str]) -> list[str]:
-    names = []
-    for value in values:
-        names.append(value if value[0] == "%" else lifter.new("d"))
-        if value[0] != "%":
-            lifter.emit("mov.b64", names[-1], value)
-    return names
+    return [v if v[0] == "%" else lifter.compute("mov.b64", v, kind="d") for v in values]
 
 
 def _only_global(lifter: Lifter, done: Operand, address: str) -> None:
@@ -387,13 +371,10 @@ def _partly(lifter: Lifter, address: str, size: int) -> tuple[str, str]:
     """Return where a copy reads, and how many bytes: the lowest bits of its address are those that
     it leaves out."""
     base, _, offset = address.strip("[]").partition("+")
-    place, start, low, left = (lifter.new(kind) for kind in "ddrr")
-    lifter.emit("add.s64", place, base, offset or "0")
-    lifter.emit("cvt.u32.u64", low, place)
-    lifter.emit("and.b32", low, low, str(size - 1))
-    lifter.emit("and.b64", start, place, str(-size))
-    lifter.emit("sub.u32", left, str(size), low)
-    return f"[{start}]", left
+    place = lifter.compute("add.s64", base, offset or "0", kind="d")
+    low = lifter.compute("and.b32", lifter.compute("cvt.u32.u64", place), str(size - 1))
+    start = lifter.compute("and.b64", place, str(-size), kind="d")
+    return f"[{start}]", lifter.compute("sub.u32", str(size), low)
 
 
 def stop(lifter: Lifter) -> None:
@@ -637,11 +618,12 @@ def _fetch(
     operands = [_vector(texels, always=True), f"[{place.handle}, {_vector(words, always=True)}]"]
     operands += [_coordinate(word, by_element) for word in place.level]
     if place.offset:
-        bits, steps = _OFFSET_BITS[lifter.opcode], []
-        for number in range(len(place.axes)):
-            steps.append(lifter.new())
-            start = number * (8 if lifter.opcode == "TLD4" else bits)
-            lifter.emit("bfe.s32", steps[-1], place.offset[0], str(start), str(bits))
+        bits = _OFFSET_BITS[lifter.opcode]
+        apart = 8 if lifter.opcode == "TLD4" else bits
+        steps = [
+            lifter.compute("bfe.s32", place.offset[0], str(number * apart), str(bits))
+            for number in range(len(place.axes))
+        ]
         operands.append(_vector(steps + steps[-1:] * (len(steps) == 3), always=True))
     lifter.emit(f"{verb}.{place.geometry}.v4.b32.{kind}", *operands, guarded=True)
     wanted = [texel for number, texel in enumerate(texels) if mask >> number & 1]

@@ -364,13 +364,10 @@ def compare_integers(lifter: Lifter) -> None:
         _compare_into(lifter, f"setp.{order}.{kind}", joint, written, (x, y), lifter.truth(other))
         return
     strict = order.replace("le", "lt").replace("ge", "gt")
-    above, same, result = lifter.new("p"), lifter.new("p"), lifter.new("p")
-    if order == "eq":
-        lifter.emit("setp.eq.and.u32", result, x, y, lifter.predicate(low[0]))
-    else:
-        lifter.emit(f"setp.{strict}.{kind}", above, x, y)
-        lifter.emit("setp.eq.and.u32", same, x, y, lifter.predicate(low[0]))
-        lifter.emit("or.pred", result, above, same)
+    result = lifter.compute("setp.eq.and.u32", x, y, lifter.predicate(low[0]), kind="p")
+    if order != "eq":
+        above = lifter.compute(f"setp.{strict}.{kind}", x, y, kind="p")
+        result = lifter.compute("or.pred", above, result, kind="p")
     made = lifter.compute("selp.u32", "1", "0", result)
     _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), lifter.truth(other))
 
@@ -413,17 +410,14 @@ def _choose_double(lifter: Lifter, name: str) -> None:
     chosen, neither, a, b, other = lifter.require(5)
     lifter.refuse_if(lifter.truth(other) is not True)
     x, y = lifter.double(a), lifter.double(b)
-    tests = [lifter.new("p") for _ in range(4)]
-    lifter.emit(f"setp.{'lt' if name == 'min' else 'gt'}.f64", tests[0], x, y)
-    sign = x if name == "min" else y
-    lifter.emit("setp.lt.s64", tests[1], sign, "0")
-    lifter.emit("setp.eq.and.f64", tests[2], x, y, tests[1])
-    lifter.emit("setp.eq.f64", tests[3], x, x)
-    one, two, both = lifter.new("p"), lifter.new("p"), lifter.new("p")
-    lifter.emit("setp.neu.and.f64", one, y, y, tests[3])
-    lifter.emit("or.pred", two, tests[0], tests[2])
+    before = lifter.compute(f"setp.{'lt' if name == 'min' else 'gt'}.f64", x, y, kind="p")
+    negative = lifter.compute("setp.lt.s64", x if name == "min" else y, "0", kind="p")
+    zeros = lifter.compute("setp.eq.and.f64", x, y, negative, kind="p")
+    number = lifter.compute("setp.eq.f64", x, x, kind="p")
+    one = lifter.compute("setp.neu.and.f64", y, y, number, kind="p")
+    two = lifter.compute("or.pred", before, zeros, kind="p")
     missing = lifter.compute("setp.neu.f64", x, x, kind="p")
-    lifter.emit("setp.neu.and.f64", both, y, y, missing)
+    both = lifter.compute("setp.neu.and.f64", y, y, missing, kind="p")
     lifter.emit("or.pred", lifter.to(chosen), one, two)
     lifter.emit("mov.pred", lifter.to(neither), both)
 
@@ -432,12 +426,11 @@ def _compare_flushed(
     lifter: Lifter, order: str, joint: str, written: list[Operand], values: tuple[str, str],
     other: str | bool,
 ) -> None:  # fmt: skip
-    result, made = lifter.new("p"), lifter.new()
     if other is True and joint == "and" and written[1].number < 0:
         lifter.emit(f"setp.{order}.ftz.f32", lifter.to(written[0]), *values)
         return
-    lifter.emit(f"setp.{order}.ftz.f32", result, *values)
-    lifter.emit("selp.u32", made, "1", "0", result)
+    result = lifter.compute(f"setp.{order}.ftz.f32", *values, kind="p")
+    made = lifter.compute("selp.u32", "1", "0", result)
     _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), other)
 
 
@@ -574,9 +567,10 @@ def extreme(lifter: Lifter) -> None:
     written, values, (which,) = _split(lifter, sources)
     lifter.refuse_if(_is_written(written) or (wide and len(values) > 2))
     if wide:
-        least, most = lifter.new("d"), lifter.new("d")
-        for name, made in (("min", least), ("max", most)):
-            lifter.emit(f"{name}.{wide}", made, *map(lifter.wide, values))
+        least, most = (
+            lifter.compute(f"{name}.{wide}", *map(lifter.wide, values), kind="d")
+            for name in ("min", "max")
+        )
         chosen = lifter.compute("selp.b64", least, most, lifter.predicate(which), kind="d")
         lifter.put_wide(lifter.operands[0], chosen)
         return
@@ -791,10 +785,7 @@ _SCALES = {**{f"D{2**n}": f"0d{0x3FF - n << 52:016X}" for n in (1, 2, 3)},
 def _multiply_scaled(lifter: Lifter, rounding: str, times: str) -> None:
     """FMUL.D2: a product divided by 2, 4, 8, or times that, rounded once."""
     to, a, b = lifter.require(3)
-    wide = []
-    for each in (a, b):
-        wide.append(lifter.new("d"))
-        lifter.emit("cvt.f64.f32", wide[-1], lifter.single(each))
+    wide = [lifter.compute("cvt.f64.f32", lifter.single(each), kind="d") for each in (a, b)]
     product = lifter.compute("mul.rn.f64", *wide, kind="d")
     scaled = lifter.compute("mul.rn.f64", product, times, kind="d")
     lifter.emit(f"cvt{rounding}.f32.f64", lifter.to(to), scaled)
@@ -1128,8 +1119,7 @@ def _packed(lifter: Lifter, operand: Operand) -> str:
     if operand.suffix == ("F32",):  # of 7.5: an f32, cut off
         half, value = lifter.new("h"), lifter.single(replace(operand, suffix=()))
         lifter.emit("cvt.rz.f16.f32", half, value)
-        made = lifter.compute("mov.b32", f"{{{half}, {half}}}")
-        return made
+        return lifter.compute("mov.b32", f"{{{half}, {half}}}")
     halves = _HALVES.get(operand.suffix[0]) if operand.suffix else (1, 0)
     if halves is None or len(operand.suffix) > 1:
         raise lifter.refuse(f"cutrace does not know the operand `{operand.text}` here")
@@ -1173,10 +1163,7 @@ def _compared_halves(lifter: Lifter) -> tuple[list[Operand], str, list[tuple[str
     *written, a, b, _ = lifter.require(5 if lifter.opcode == "HSETP2" else 4)
     pairs = [_packed(lifter, each) for each in (a, b)]
     if flushes:
-        ones, flushed = "0x3c003c00", [lifter.new(), lifter.new()]
-        for made, pair in zip(flushed, pairs, strict=True):
-            lifter.emit("mul.rn.ftz.f16x2", made, pair, ones)
-        pairs = flushed
+        pairs = [lifter.compute("mul.rn.ftz.f16x2", pair, "0x3c003c00") for pair in pairs]
     low, high = zip(*(_floats(lifter, each, kind) for each in pairs), strict=True)
     return written, joint, [low, high], f"setp.{order}.f32"
 
