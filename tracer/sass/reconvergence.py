@@ -111,7 +111,7 @@ def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     """Return a kernel whose branches reconverge by barriers; `addresses` are those of its pcs."""
     # A row that lanes of a recursion meet at lies between two instructions: it is of the next one.
     addresses = [-(-each // BYTES) * BYTES for each in addresses]
-    before = find_barriers(flow)
+    before = _with_breaks(flow, find_barriers(flow))
     returns = {each.address for each in flow.reached if each.opcode.startswith("RET")}
     block_at = {addresses[block.first]: block.number for block in reversed(kernel.blocks)}
     joined = [
@@ -153,6 +153,17 @@ def _keeps(flow: Flow, at: Mapping[int, Instruction], start: Instruction, place:
         seen.add(address)
         pending += _successors(flow, at[address])
     return True
+
+
+def _with_breaks(flow: Flow, before: Mapping[int, Barriers]) -> Mapping[int, Barriers]:
+    """Return the barriers that are set before each instruction, without those that it leaves at
+    once by a BREAK."""
+    broken: dict[int, frozenset[str]] = {}
+    for each in reversed(flow.reached):
+        if each.opcode.startswith("BREAK") and not each.guard:
+            after = broken.get(each.address + BYTES, frozenset())
+            broken[each.address] = after | {each.operands[-1]}
+    return {at: _without(each, broken.get(at, ())) for at, each in before.items()}
 
 
 def _joined(

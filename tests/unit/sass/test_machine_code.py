@@ -970,3 +970,28 @@ def test_lanes_wait_for_others_of_a_region_without_yield_however_long_these_take
     )
     low, high = (0xFFFFFFFF, 0xFFFFFFFF) if together else (0xFFFF, 0xFFFF0000)
     assert [row[0] for row in left] == [low] * 16 + [high] * 16
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_lanes_that_break_out_at_the_target_of_a_switch_meet_the_others_outside(
+    engine: str,
+) -> None:
+    left = run(
+        "BSSY B1, 0x120",
+        "BSSY B0, 0x100",
+        "SHF.R.U32.HI R2, RZ, 0x3, R0",
+        "IMAD R2, R2, 0x10, RZ",
+        "BRX R2, 0x0",  # 0xa0: lanes 0 to 7, 8 to 15, and others
+        "BRA 0xf0",
+        "BRA 0xf0",
+        "BREAK B0",  # 0xd0
+        "BRA 0x110",
+        "BSYNC B0",  # 0xf0
+        "VOTE.ANY R4, PT, PT",
+        "BSYNC B1",  # 0x110
+        "VOTE.ANY R5, PT, PT",
+        threads=24,
+        engine=engine,
+        targets={0xA0: (0xB0, 0xC0, 0xD0)},
+    )
+    assert left == [[0xFFFF, 0xFFFFFF]] * 16 + [[0, 0xFFFFFF]] * 8

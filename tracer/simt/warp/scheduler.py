@@ -352,9 +352,13 @@ def switch(m: Schedule, warp: int, place: int) -> None:
     first = m.first_side[m.number]
     sides = m.first_side[m.number + 1] - first
     join = m.joins[m.number]
+    leaving = m.leaving[m.number]
     if join < 0:
         join = m.join[warp]
+    if leaving >= 0:  # `join` is that of the lanes which leave: others meet at the innermost one
+        join = m.outer_joins[m.first_outer_join[m.number + 1] - 1]
     several = 0
+    gone = 0
     for side in range(sides):
         lanes = m.sides[side * m.warps + place]
         if lanes:
@@ -362,6 +366,8 @@ def switch(m: Schedule, warp: int, place: int) -> None:
             m.block[warp] = m.side_entry[first + side]
             if several == 1:
                 m.taken[place] = lanes
+            if m.block[warp] == leaving:
+                gone = gone | lanes
     if several > 1:
         push_outer_joins(m, warp)
         m.block[warp] = join
@@ -371,13 +377,15 @@ def switch(m: Schedule, warp: int, place: int) -> None:
             side = sides - 1 - back
             target = m.side_entry[first + side]
             lanes = m.sides[side * m.warps + place]
-            if lanes and target != join:
+            if lanes and target != join and target != leaving:
                 if replaces:
                     m.block[warp] = target
                     m.mask[warp] = lanes
                     replaces = 0
                 else:
                     push(m, warp, target, join, lanes)
+    if gone:
+        leave_region(m, warp, gone, m.block[warp])
     reconverge(m, warp)
 
 
