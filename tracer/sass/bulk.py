@@ -14,20 +14,28 @@ from .arithmetic import Handler, nothing
 from .lift import Lifter, Operand, registers
 
 
+def _lanes(lifter: Lifter) -> str:
+    """Return the mask of the lanes that the guard lets pass."""
+    if lifter.guard:
+        return lifter.compute("vote.ballot.b32", lifter.guard)
+    return lifter.compute("activemask.b32")
+
+
+def _first_lane(lifter: Lifter, lanes: str) -> str:
+    return lifter.compute("bfind.shiftamt.u32", lifter.compute("brev.b32", lanes))
+
+
+def _guard_by(lifter: Lifter, comparison: str, *values: str) -> None:
+    """Let the rest of an instruction run where its guard and a comparison hold."""
+    name, _, kind = comparison.rpartition(".")
+    form, more = (f"{name}.and.{kind}", [lifter.guard]) if lifter.guard else (comparison, [])
+    lifter.set_guard(lifter.compute(form, *values, *more, kind="p"))
+
+
 def _leader(lifter: Lifter) -> None:
     """Let the rest of an instruction run in one lane: the first that its guard lets pass."""
-    guard, lanes, before = lifter.guard, lifter.new(), lifter.new()
-    if guard:
-        lifter.emit("vote.ballot.b32", lanes, guard)
-    else:
-        lifter.emit("activemask.b32", lanes)
-    lifter.emit("and.b32", before, lanes, "%lanemask_lt")
-    first = lifter.new("p")
-    if guard:
-        lifter.emit("setp.eq.and.u32", first, before, "0", guard)
-    else:
-        lifter.emit("setp.eq.u32", first, before, "0")
-    lifter.set_guard(first)
+    before = lifter.compute("and.b32", _lanes(lifter), "%lanemask_lt")
+    _guard_by(lifter, "setp.eq.u32", before, "0")
 
 
 def _uniform(lifter: Lifter, count: int, operand: Operand, skip: int = 0) -> list[str]:
@@ -76,20 +84,14 @@ def _initialize(lifter: Lifter) -> None:
     lifter.one({"64": ""})
     old, place, value = lifter.require(3)
     lifter.refuse_if(not old.is_zero or value.kind != "R" or value.is_zero)
-    left, count, is_odd = lifter.new(), lifter.new(), lifter.new("p")
     low, high = registers(value, 2)
-    lifter.emit("shr.u32", left, low, "1")
-    lifter.emit("sub.u32", count, str(COUNT), left)
+    count = lifter.compute("sub.u32", str(COUNT), lifter.compute("shr.u32", low, "1"))
     at = address_of(lifter, place, "cluster")
     if value.text.startswith("U"):
         _leader(lifter)
     lifter.emit("mbarrier.init.shared.b64", at, count, guarded=True)
     # Bit 63 is the phase: it is odd once all have arrived.
-    if lifter.guard:
-        lifter.emit("setp.lt.and.s32", is_odd, high, "0", lifter.guard)
-    else:
-        lifter.emit("setp.lt.s32", is_odd, high, "0")
-    lifter.set_guard(is_odd)
+    _guard_by(lifter, "setp.lt.s32", high, "0")
     lifter.emit("mbarrier.arrive.shared.b64", "_", at, count, guarded=True)
 
 
@@ -181,9 +183,8 @@ def bulk_copy(lifter: Lifter) -> None:
         kind = f"{operation}{noftz}{element}"
     lifter.operands = _without_hint(lifter)
     to, source, number = lifter.require(3)
-    size = lifter.new()
     count = lifter.compute("and.b32", lifter.word(number), "0xffff")
-    lifter.emit("shl.b32", size, count, "4")
+    size = lifter.compute("shl.b32", count, "4")
     _leader(lifter)
     lifter.refuse_if(len(spaces) != 2 or (multicast and spaces != ["S", "G"]))
     mask: list[str] = []
@@ -283,8 +284,8 @@ def store_async(lifter: Lifter) -> None:
     pair = re.fullmatch(r"\[R(\d+)(?:\.64)?(?:\+(0x[0-9a-f]+))?\]", place.text)
     if pair is None or value.kind != "R" or value.suffix:
         raise lifter.refuse("cutrace does not know this form")
-    number, target = int(pair[1]), lifter.new()  # the offset is that of the place alone
-    lifter.emit("add.u32", target, f"%R{number}", str(int(pair[2] or "0", 16)))
+    number = int(pair[1])  # the offset is that of the place alone
+    target = lifter.compute("add.u32", f"%R{number}", str(int(pair[2] or "0", 16)))
     to, barrier = _shared(lifter, target), _shared(lifter, f"%R{number + 1}")
     if kind == "u64":
         words = lifter.wide(value)
@@ -301,18 +302,12 @@ def elect(lifter: Lifter) -> None:
     """ELECT: a predicate that holds in one lane, the first, and the number of that lane."""
     to, number, which = lifter.require(3)
     lifter.refuse_if(lifter.truth(which) is not True)
-    lanes, first = lifter.new(), lifter.new()
-    if lifter.guard:
-        lifter.emit("vote.ballot.b32", lanes, lifter.guard)
-    else:
-        lifter.emit("activemask.b32", lanes)
+    lanes = _lanes(lifter)
     if to.number >= 0:
         before = lifter.compute("and.b32", lanes, "%lanemask_lt")
         lifter.emit("setp.eq.u32", lifter.to(to), before, "0")
     if number.number >= 0:
-        turned = lifter.compute("brev.b32", lanes)
-        lifter.emit("bfind.shiftamt.u32", first, turned)
-        lifter.emit("mov.b32", lifter.to(number), first)
+        lifter.emit("mov.b32", lifter.to(number), _first_lane(lifter, lanes))
     if to.number < 0 and number.number < 0:
         nothing(lifter)
 
@@ -327,17 +322,9 @@ def to_uniform(lifter: Lifter) -> None:
     if not lifter.guard and not written:
         lifter.emit("mov.b32", lifter.to(to), own)  # the same in all lanes
         return
-    lanes, any_, turned, first, same = lifter.new(), lifter.new("p"), *(
-        lifter.new() for _ in range(3)
-    )  # fmt: skip
-    if lifter.guard:
-        lifter.emit("vote.ballot.b32", lanes, lifter.guard)
-    else:
-        lifter.emit("activemask.b32", lanes)
-    lifter.emit("setp.ne.u32", any_, lanes, "0")
-    lifter.emit("brev.b32", turned, lanes)
-    lifter.emit("bfind.shiftamt.u32", first, turned)
-    lifter.emit("shfl.idx.b32", same, own, first, "31")
+    lanes = _lanes(lifter)
+    is_any = lifter.compute("setp.ne.u32", lanes, "0", kind="p")
+    same = lifter.compute("shfl.idx.b32", own, _first_lane(lifter, lanes), "31")
     for each in written:
         if each.number >= 0:
             differs = lifter.compute("setp.ne.u32", own, same, kind="p")
@@ -347,7 +334,7 @@ def to_uniform(lifter: Lifter) -> None:
                 lifter.emit("mov.pred", lifter.to(each), differs)
     if to.number >= 0:
         guard = lifter.guard
-        lifter.set_guard(any_)
+        lifter.set_guard(is_any)
         lifter.emit("mov.b32", lifter.to(to), same)
         lifter.set_guard(guard)
 
