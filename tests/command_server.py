@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
+from unittest.mock import patch
 
 NEEDED = (
     *("cutrace.commands.record", "cutrace.commands.running.program", "cutrace.commands._main"),
@@ -57,7 +58,7 @@ class Server:
         ):
             given.write(text.encode())
             given.seek(0)
-            asked = json.dumps([words, str(folder), dict(os.environ)]).encode()
+            asked = json.dumps([words, str(folder), dict(os.environ), _archs()]).encode()
             files = [file.fileno() for file in (given, out, err)]
             socket.send_fds(self._socket, [asked], files)
             status = self._wait(words, seconds)
@@ -79,6 +80,22 @@ class Server:
             self._socket.settimeout(None)
 
 
+def _archs() -> Sequence[str]:
+    """The architectures that the assembler is asked for in this test process; see conftest.py."""
+    from cutrace.tracer.session import resources
+
+    archs: Sequence[str] = getattr(resources.measure, "keywords", {}).get("archs", ())
+    return archs
+
+
+def _measure(archs: Sequence[str]) -> None:
+    """Ask the assembler for some architectures alone; for all if none is named."""
+    from cutrace.tracer.session import resources
+
+    if archs:
+        patch.object(resources, "measure", partial(resources.measure, archs=archs)).start()
+
+
 @cache
 def server() -> Server:
     """The server of this test process, started when it is first needed."""
@@ -94,8 +111,9 @@ def serve(asked: socket.socket) -> bool:
         process = os.fork()
         if not process:
             asked.close()
-            words, folder, environment = json.loads(request)
+            words, folder, environment, archs = json.loads(request)
             _become(words, folder, environment, files)
+            _measure(archs)
             return True
         for file in files:
             os.close(file)

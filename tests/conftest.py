@@ -6,7 +6,7 @@ leaves out what is slow: files whose tests take over 0.2 s of CPU each, on avera
 
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import partial
 from pathlib import Path
 from unittest.mock import patch
@@ -20,10 +20,11 @@ other read what one fixture records and analyzes."""
 
 EVERY_ARCHITECTURE = {
     *("test_device_code", "test_documents", "test_host_session", "test_machine_bounds"),
-    "test_surfaces",
+    *("test_program_linked", "test_surfaces"),
 }
-"""Test files that read what the assembler says for older architectures. Elsewhere sessions ask it
-for one: ten take 0.3 s of CPU a kernel, a fifth of the time of all tests."""
+"""Test files that read what the assembler says for older architectures. Elsewhere sessions, and
+commands of `command_server.py`, ask it for one: ten take 0.3 s of CPU a kernel, a fifth of the time
+of all tests."""
 
 settings.register_profile("beside other tests", deadline=None)  # and the first call may compile
 settings.load_profile("beside other tests")
@@ -49,6 +50,16 @@ SLOW_FILES = {
     *("test_model_bounds", "test_model_jobs", "test_model_whatif", "test_ptx_by_hand"),
     *("test_claim", "test_hostile_manifest"),
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage until all tests are known: a sixth of the time to find them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
