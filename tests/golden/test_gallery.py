@@ -5,10 +5,12 @@ A family is a folder of traces/gallery with sources, `reference.py` (the kernels
 in `expected.toml`, which checks its own results.
 """
 
+import json
 import re
 import runpy
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from io import StringIO
 from pathlib import Path
@@ -18,6 +20,7 @@ import numpy as np
 import pytest
 
 import cutrace
+from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.tracer.session.source.launch_line import (
     DTYPES,
     ArrayArgument,
@@ -31,6 +34,7 @@ from cutrace.tracer.session.source.record import record
 
 GALLERY = Path(str(files("cutrace.traces") / "gallery"))
 Record = Callable[[Path], Path]
+Analyze = Callable[[Path, Any], Mapping[str, Sequence[LaunchProfile]]]
 
 
 def expected_tables() -> Iterator[Any]:
@@ -110,17 +114,39 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Record:
     return trace_of
 
 
+@pytest.fixture(scope="module")
+def analyzed(recorded: Record) -> Analyze:
+    """Analyze a source once per choice of options, for all devices that its tables name."""
+    devices: dict[tuple[Path, str], dict[str, None]] = {}
+    for source, table in (each.values for each in expected_tables()):
+        asked = devices.setdefault((source, _key(table)), {})
+        asked.update(dict.fromkeys(table["devices"]))
+
+    @cache
+    def by_device(source: Path, key: str) -> Mapping[str, Sequence[LaunchProfile]]:
+        found: dict[str, list[LaunchProfile]] = {}
+        trace, each = recorded(source), [*devices[source, key]]
+        for launch in cutrace.analyze(trace, device=each, **json.loads(key)).launches:
+            found.setdefault(launch.device, []).append(launch)
+        return found
+
+    return lambda source, table: by_device(source, _key(table))
+
+
+def _key(table: Any) -> str:
+    return json.dumps(table.get("options", {}))
+
+
 @pytest.mark.parametrize(("source", "table"), list(expected_tables()))
 def test_the_counters_of_a_gallery_kernel_are_these(
-    source: Path, table: Any, recorded: Record
+    source: Path, table: Any, analyzed: Analyze
 ) -> None:
-    options = table.get("options", {})
+    launches = analyzed(source, table)
     for device in table["devices"]:
-        profile = cutrace.analyze(recorded(source), device=device, **options)
         counted = {
             name: [
                 "refused" if launch.refusal else launch.counters[name]
-                for launch in profile.launches
+                for launch in launches[device]
             ]
             for name in table["counters"]
         }
