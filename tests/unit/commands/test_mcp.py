@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 from cutrace.base.errors import CutraceError
 from cutrace.commands.mcp import MOST_BYTES, Caller
 
-mcp = pytest.importorskip("mcp")
+pytestmark = pytest.mark.skipif(not find_spec("mcp"), reason="mcp is not installed")
 KERNEL = """__global__ void scale(float* out, const float* in, int n) {
   int row = blockIdx.%s * blockDim.%s + threadIdx.%s;
   int column = blockIdx.%s * blockDim.%s + threadIdx.%s;
@@ -49,6 +50,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def talk(folder: Path, script: Callable[[Any], Awaitable[Any]], *options: str) -> Any:
     """Run a script of calls with a client of a new server."""
+    import mcp  # half a second: in the process that runs these tests alone
+
     server = mcp.StdioServerParameters(
         command=sys.executable,
         args=["-m", "cutrace", "mcp", str(folder), *options],
