@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from ...traces.reader import LaunchTrace
 
 
-Wires: TypeAlias = tuple[tuple[Wire, ...], tuple[Wire, ...], tuple[Wire, ...]]
+Wires: TypeAlias = tuple[tuple[Wire, ...], tuple[Wire, ...], tuple[Wire, ...], tuple[str, ...]]
 
 LOCAL_BYTES = 1 << 20
 """Local memory per thread, for launches that do not record its size."""
@@ -110,15 +110,14 @@ class LaunchReplay:
         options, launch = self._options, self._launch
         _, fit, placement = place_launch(device, launch, self._instructions, options)
         wired = _wire_anew if device.has_foreign_models else _wire_once
-        wires, repeating, lasting = wired(device, fit.carveout, options.caches)
-        names = [*COUNTERS, *EMPTY, SPARE, *(name for w in wires for name in w.names())]
+        wires, repeating, lasting, counters = wired(device, fit.carveout, options.caches)
         ordered = placement if lasting else place(device.chip, 0)
         return DeviceReplay(
             device,
             fit,
             adapt_kinds(self.sites.kinds, device.capability, options.dlcm),
             placement,
-            Ledger(self.sites, self.zones, names, placement.names),
+            Ledger(self.sites, self.zones, counters, placement.names),
             repeating,
             lasting,
             tuple(w for w in with_sources(lasting, wires) if w not in lasting),
@@ -128,10 +127,15 @@ class LaunchReplay:
 
 
 def _wire_anew(device: Device, carveout: int, caches: bool) -> Wires:
-    """Return all stages of a device, the stateless ones, and those that keep state."""
+    """Return all stages of a device, the stateless ones, those that keep state, and the names of
+    all counters.
+    """
     wires = wire([stage.without(carveout) for stage in device.stages], device.file)
     repeating, lasting = split_wires(wires)
-    return (wires, repeating, lasting) if caches else (repeating, repeating, ())
+    if not caches:
+        wires, lasting = repeating, ()
+    names = (*COUNTERS, *EMPTY, SPARE, *(name for each in wires for name in each.names()))
+    return wires, repeating, lasting, names
 
 
 _wire_once = cached_by_identity(_wire_anew)
