@@ -9,7 +9,7 @@ which registers vary between lanes.
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
@@ -217,6 +217,17 @@ MOST_THREADS = 1024
 
 def instruction_table(kernel: Kernel) -> pa.Table:
     """Return all instructions of `kernel` in order of pc, executed or not."""
+    return to_table(instruction_rows(kernel))
+
+
+def to_table(rows: Sequence[Mapping[str, object]]) -> pa.Table:
+    """Return rows as a table of instructions."""
+    columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
+    return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)
+
+
+def instruction_rows(kernel: Kernel) -> list[dict[str, Any]]:
+    """Return the rows of the table of instructions."""
     read = [_registers_read(span.function) for span in kernel.functions]
     located = [(block, pc) for block in kernel.blocks for pc in range(block.first, block.last)]
     result_reads = [
@@ -224,7 +235,7 @@ def instruction_table(kernel: Kernel) -> pa.Table:
     ]
     facts = [facts_of(i, w) for i, w in zip(kernel.instructions, result_reads, strict=True)]
     collisions = find_collisions(kernel, facts)
-    rows = [
+    return [
         {
             **_row(kernel, block, pc),
             **_columns(facts[pc]),
@@ -233,8 +244,6 @@ def instruction_table(kernel: Kernel) -> pa.Table:
         }
         for block, pc in located
     ]
-    columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
-    return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)
 
 
 def _is_read(instruction: Instruction, read: frozenset[str]) -> bool:

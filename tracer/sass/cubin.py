@@ -239,12 +239,24 @@ class Cubin:
             registers=self._fact(_REGISTERS, kernel, text.info >> 24),
             shared=max(own.size - reserved, 0) if own else 0,
             frame=self._fact(_FRAME, kernel),
-            constants=sum(s.size for n, s in self.sections.items() if _is_bank(n, kernel)),
+            constants=sum(self.sections[name].size for _, name in self._banks_of(kernel)),
             barriers=next((v[0] for v in info.get(_BARRIERS, ())), -1),
             parameters=tuple((place, size) for _, place, size in sorted(_parameters(info))),
             bounds=bounds,
             calls_driver=_EXTERNS in info,
         )
+
+    @cached_property
+    def _banks(self) -> Mapping[str, Sequence[tuple[int, str]]]:
+        """The numbers and sections of constant banks, by their kernel; `""` for all kernels."""
+        banks: dict[str, list[tuple[int, str]]] = {}
+        for name in self.sections:
+            if match := re.fullmatch(r"\.nv\.constant(\d+)(?:\.(.*))?", name):
+                banks.setdefault(match[2] or "", []).append((int(match[1]), name))
+        return banks
+
+    def _banks_of(self, kernel: str) -> Sequence[tuple[int, str]]:
+        return *self._banks.get("", ()), *self._banks.get(kernel, ())
 
     def _text_of(self, kernel: str) -> Section:
         text = self.sections.get(f".text.{kernel}")
@@ -287,7 +299,7 @@ class Cubin:
             parameters=next((struct.unpack_from("<IH", v)[1] for v in bank), 0),
             stack=stack,
             shared=own.size if (own := self.sections.get(f".nv.shared.{kernel}")) else 0,
-            banks={int(m[1]): self.section(n) for n in self.sections if (m := _is_bank(n, kernel))},
+            banks={number: self.section(name) for number, name in self._banks_of(kernel)},
             variables=tuple(s for s in self.symbols if s.section == ".nv.constant3" and s.size),
             pointers={place: symbol for place, symbol, _ in self.relocations(".nv.constant4")},
             functions=functions,
@@ -344,11 +356,6 @@ def plain(name: str) -> str:
     ('_ZN1a1bE', 'table$2')
     """
     return re.sub(r"[^\w$]", "$", name)
-
-
-def _is_bank(section: str, kernel: str) -> re.Match[str] | None:
-    match = re.match(r"\.nv\.constant(\d+)(?:\.|$)", section)
-    return match if match and section[match.end() :] in ("", kernel) else None
 
 
 def _parameters(info: Mapping[int, Sequence[bytes]]) -> Iterator[tuple[int, int, int]]:

@@ -9,10 +9,9 @@ from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.imports.sass import facts_of
 from ...traces.machine_schedule import pack_schedule
-from ...traces.schema import INSTRUCTIONS
 from ..front.resources import assemble_for, find_body, mark_lines, single_kernel
 from ..front.sass import BYTES, read_lines, read_schedule, sections
-from ..isa.table import instruction_table
+from ..isa.table import instruction_rows, to_table
 from ..ptx.kernel import CallTarget, Kernel, Location, Module, Symbol
 from ..ptx.kernel import Instruction as Operation
 from ..ptx.link import link_kernel
@@ -172,7 +171,7 @@ def _table(machine: MachineKernel) -> pa.Table:
     last = {row: pc for pc, row in reversed([*enumerate(kernel.rows)])}  # of a trap the first
     last |= {row: pc for pc, row in enumerate(kernel.rows) if pc not in traps}
     block_of = {pc: b.number for b in kernel.blocks for pc in range(b.first, b.last)}
-    operations = instruction_table(kernel).to_pylist()
+    operations = instruction_rows(kernel)
     touching = dict[int, int]()
     for pc, row in enumerate(kernel.rows):
         if operations[pc]["access"]:
@@ -212,5 +211,4 @@ def _table(machine: MachineKernel) -> pa.Table:
     numbers = {block: n for n, block in enumerate(dict.fromkeys(row["block"] for row in rows))}
     for entry in rows:  # blocks inside of an instruction have no number
         entry["block"] = numbers[entry["block"]]
-    columns = {name: [row[name] for row in rows] for name in INSTRUCTIONS.names}
-    return pa.Table.from_pydict(columns, schema=INSTRUCTIONS)
+    return to_table(rows)
