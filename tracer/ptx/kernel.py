@@ -324,7 +324,8 @@ class BasicBlock:
     function or its `exit` (a virtual block without instructions). If some lanes can leave the
     region early (see reconvergence.py), `join` is where the other lanes reconverge. `outer_joins`
     are the reconvergence points of the leaving lanes, outermost first; `leaving` is the successor
-    through which they leave; its lanes reconverge at `join`.
+    through which they leave; its lanes reconverge at `join`. A switch may have several, in
+    `leaving_sides`.
     """
 
     number: int
@@ -336,6 +337,7 @@ class BasicBlock:
     rank: int
     outer_joins: tuple[int, ...] = ()
     leaving: int = NO_BLOCK
+    leaving_sides: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

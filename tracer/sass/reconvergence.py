@@ -184,14 +184,20 @@ def _joined(
     places = [block_at.get(place, NO_BLOCK) for _, place in barriers]
     if NO_BLOCK in places:
         return block
+    stays: dict[int, int] = {}  # how many barriers lanes still have there
     for successor in block.successors:
         if kernel.instructions[kernel.blocks[successor].first].opcode == "trap":
             continue
         left = before.get(addresses[kernel.blocks[successor].first], ())
-        leaves = len(_common(left, barriers)) < len(barriers) and successor != places[-1]
-        if leaves:
-            count = len(_common(left, barriers))
-            join = places[count - 1] if count else span.exit
-            chain = tuple(places) if count else (span.exit, *places)
-            return replace(block, join=join, outer_joins=chain, leaving=successor)
-    return replace(block, join=places[-1], outer_joins=tuple(places[:-1]), leaving=NO_BLOCK)
+        count = len(_common(left, barriers))
+        if count < len(barriers) and successor != places[-1]:
+            stays[successor] = count
+    if not stays:
+        return replace(block, join=places[-1], outer_joins=tuple(places[:-1]), leaving=NO_BLOCK)
+    leaving, count = next(iter(stays.items()))
+    count = min(stays.values()) if len(block.successors) > 2 else count
+    join = places[count - 1] if count else span.exit
+    chain = tuple(places) if count else (span.exit, *places)
+    return replace(
+        block, join=join, outer_joins=chain, leaving=leaving, leaving_sides=frozenset(stays)
+    )

@@ -977,21 +977,24 @@ def test_lanes_that_break_out_at_the_target_of_a_switch_meet_the_others_outside(
     engine: str,
 ) -> None:
     left = run(
-        "BSSY B1, 0x120",
-        "BSSY B0, 0x100",
+        "BSSY B1, 0x160",
+        "BSSY B0, 0x140",
         "SHF.R.U32.HI R2, RZ, 0x3, R0",
-        "IMAD R2, R2, 0x10, RZ",
-        "BRX R2, 0x0",  # 0xa0: lanes 0 to 7, 8 to 15, and others
-        "BRA 0xf0",
-        "BRA 0xf0",
-        "BREAK B0",  # 0xd0
-        "BRA 0x110",
-        "BSYNC B0",  # 0xf0
+        "IMAD R2, R2, 0x20, RZ",
+        "BRX R2, 0x0",  # lanes 0 to 7, 8 to 15, and so on
+        "BRA 0x130",  # 0xb0
+        "NOP",
+        "BRA 0x130",  # 0xd0
+        "NOP",
+        "BREAK B0",  # 0xf0
+        "BRA 0x150",
+        "BREAK B0",  # 0x110
+        "BRA 0x150",
+        "BSYNC B0",  # 0x130
         "VOTE.ANY R4, PT, PT",
-        "BSYNC B1",  # 0x110
+        "BSYNC B1",  # 0x150
         "VOTE.ANY R5, PT, PT",
-        threads=24,
         engine=engine,
-        targets={0xA0: (0xB0, 0xC0, 0xD0)},
+        targets={0xA0: (0xB0, 0xD0, 0xF0, 0x110)},
     )
-    assert left == [[0xFFFF, 0xFFFFFF]] * 16 + [[0, 0xFFFFFF]] * 8
+    assert left == [[0xFFFF, 0xFFFFFFFF]] * 16 + [[0, 0xFFFFFFFF]] * 16

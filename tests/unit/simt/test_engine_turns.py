@@ -377,7 +377,7 @@ def family(chance: Random, blocks: Iterator[int], lanes: list[int], join: int) -
 
 def leave_for_another_way(m: Schedule, lanes: int, stay: int) -> None:
     """Do what a branch at which lanes leave does with the first warp."""
-    leave_region(m, 0, lanes, stay)
+    leave_region(m, 0, lanes, stay, m.leaving[0])
     reconverge(m, 0)
 
 

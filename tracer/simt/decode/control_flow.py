@@ -109,14 +109,17 @@ def switch_targets(block: BasicBlock, instruction: Instruction) -> tuple[int, ..
 
 def _sides(kernel: Kernel, block: BasicBlock) -> list[tuple[int, int]]:
     """Return the blocks that lanes may enter at the end of a block with a call or a switch, and the
-    ends of those functions."""
+    ends of those functions; of a switch the join of lanes that leave its region."""
     last = kernel.instructions[block.last - 1]
     how = ending(kernel, block)
     if how == CALL:
         target = next(o for o in last.operands if isinstance(o, CallTarget))
         reached = callees(kernel, block.function, target)
         return [(kernel.functions[k].entry, kernel.functions[k].exit) for k in reached]
-    return [(entry, -1) for entry in switch_targets(block, last)] if how == SWITCH else []
+    if how != SWITCH:
+        return []
+    leaving = block.leaving_sides
+    return [(n, block.join if n in leaving else -1) for n in switch_targets(block, last)]
 
 
 def _follows_call(kernel: Kernel, block: BasicBlock) -> bool:

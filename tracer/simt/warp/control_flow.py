@@ -19,7 +19,8 @@ class BlockFlow:
     before those of the entry that runs it do). `leaving` is
     the successor through which lanes leave a region that others stay in (-1: neither does), and
     `outer_joins` are the blocks where these wait for one another. `sides` are the blocks that lanes
-    of a call or a switch enter, each with the end of that function (-1 of a switch).
+    of a call or a switch enter, each with the end of that function (of a switch -1, but the join
+    where lanes that leave by this side meet others).
     """
 
     ending: int

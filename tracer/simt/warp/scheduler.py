@@ -309,9 +309,9 @@ def branch(m: Schedule, warp: int, active: int, taken: int) -> None:
     if not_taken and taken:
         push_outer_joins(m, warp)
     if m.leaving[m.number] == target:
-        leave_region(m, warp, taken, other)
+        leave_region(m, warp, taken, other, target)
     elif m.leaving[m.number] == other:
-        leave_region(m, warp, not_taken, target)
+        leave_region(m, warp, not_taken, target, other)
     elif not_taken == 0:
         m.block[warp] = target
     elif taken == 0:
@@ -352,22 +352,18 @@ def switch(m: Schedule, warp: int, place: int) -> None:
     first = m.first_side[m.number]
     sides = m.first_side[m.number + 1] - first
     join = m.joins[m.number]
-    leaving = m.leaving[m.number]
     if join < 0:
         join = m.join[warp]
-    if leaving >= 0:  # `join` is that of the lanes which leave: others meet at the innermost one
-        join = m.outer_joins[m.first_outer_join[m.number + 1] - 1]
     several = 0
-    gone = 0
     for side in range(sides):
+        if m.side_exit[first + side] >= 0:  # `join` is for lanes that leave, others stay further in
+            join = m.outer_joins[m.first_outer_join[m.number + 1] - 1]
         lanes = m.sides[side * m.warps + place]
         if lanes:
             several += 1
             m.block[warp] = m.side_entry[first + side]
             if several == 1:
                 m.taken[place] = lanes
-            if m.block[warp] == leaving:
-                gone = gone | lanes
     if several > 1:
         push_outer_joins(m, warp)
         m.block[warp] = join
@@ -377,16 +373,43 @@ def switch(m: Schedule, warp: int, place: int) -> None:
             side = sides - 1 - back
             target = m.side_entry[first + side]
             lanes = m.sides[side * m.warps + place]
-            if lanes and target != join and target != leaving:
+            if lanes and target != join and m.side_exit[first + side] < 0:
                 if replaces:
                     m.block[warp] = target
                     m.mask[warp] = lanes
                     replaces = 0
                 else:
                     push(m, warp, target, join, lanes)
-    if gone:
-        leave_region(m, warp, gone, m.block[warp])
+    leave_switch(m, warp, place, several)
     reconverge(m, warp)
+
+
+def leave_switch(m: Schedule, warp: int, place: int, several: int) -> None:
+    """Move lanes that escape the region of a switch to their sides, of which `several` have any."""
+    first = m.first_side[m.number]
+    sides = m.first_side[m.number + 1] - first
+    outer_join = m.joins[m.number]
+    gone = 0
+    way = -1
+    those = 0
+    for side in range(sides):
+        lanes = m.sides[side * m.warps + place]
+        if lanes and m.side_exit[first + side] >= 0:
+            gone = gone | lanes
+            if way < 0 or way == outer_join:
+                way = m.side_entry[first + side]
+                those = lanes
+    if gone == 0:
+        return
+    leave_region(m, warp, gone, m.block[warp], way)
+    if several > 1 and way != outer_join:
+        # The top entry has all of them: each side gets its own.
+        m.mask[warp] = those
+        for side in range(sides):
+            lanes = m.sides[side * m.warps + place]
+            target = m.side_entry[first + side]
+            if lanes and m.side_exit[first + side] >= 0 and target != way and target != outer_join:
+                push(m, warp, target, outer_join, lanes)
 
 
 def call(m: Schedule, warp: int, place: int) -> None:
@@ -441,13 +464,12 @@ def push_outer_joins(m: Schedule, warp: int) -> None:
             push(m, warp, here, outer_join, m.mask[warp])
 
 
-def leave_region(m: Schedule, warp: int, lanes: int, stay: int) -> None:
-    """Move lanes that escape the region to the block's `leaving` successor, the others to `stay`.
+def leave_region(m: Schedule, warp: int, lanes: int, stay: int, leaving: int) -> None:
+    """Move lanes that escape the region to the successor `leaving`, the others to `stay`.
 
     The lanes are removed from all entries that wait for them within the region, and run as an entry
     of their own until they reconverge with the others at the outer join.
     """
-    leaving = m.leaving[m.number]
     outer_join = m.joins[m.number]
     m.block[warp] = leaving if lanes == m.mask[warp] else stay
     if lanes and is_inside(m, warp, outer_join):
