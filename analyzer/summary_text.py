@@ -123,7 +123,7 @@ def _why_no_estimate(launch: LaunchProfile) -> str:
         return "the code branches where its schedule does not say; record PTX for one"
     if not has_latencies(launch.capability):
         major, minor = launch.capability
-        return f"latencies {'before 7.0' if major < 7 else f'of {major}.{minor}'} are not known"
+        return f"no latencies {'below capability 7.0' if major < 7 else f'of {major}.{minor}'}"
     if {bound.resource for bound in launch.bounds} == {DRAM}:
         return "the device's file has no clock"
     return "the trace lacks the operands of PTX"

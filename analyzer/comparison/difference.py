@@ -53,9 +53,9 @@ class Difference:
         """Return the comparison as a sentence without its period.
 
         >>> print(difference((16900, 16900), (5950, 5950)).text())
-        after is about 2.84 times as fast as before (1.7 to 4.73 for 6 of 7 pairs measured on chips)
+        after is about 2.84 times as fast as before (1.7 to 4.73: right for 6 of 7 pairs on chips)
         >>> print(difference((100, 100), (150, 150)).text("b", "a"))
-        b is about 1.5 times as slow as a (1.06 to 2.11 for 9 of 10 pairs measured on chips)
+        b is about 1.5 times as slow as a (1.06 to 2.11: right for 9 of 10 pairs on chips)
         >>> print(difference((100, 100), (93, 93)).text("b", "a"))
         no difference beyond the error: b takes 0.93 times as long as a (0.78 to 1.11 on a chip)
         >>> print(difference((100, 100), (100, 100)).text("b", "a"))
@@ -74,8 +74,8 @@ class Difference:
             low, ratio, high = 1 / high, 1 / ratio, 1 / low
         how = "fast" if self.verdict == "faster" else "slow"
         share = "6 of 7" if ratio_error(ratio) == MOST_ERROR else "9 of 10"
-        sure = f"for {share} pairs measured on chips" if self.is_measured else "expected"
-        ends = f"({_above_one(low)} to {high:.3g} {sure})"
+        sure = f": right for {share} pairs on chips" if self.is_measured else " expected"
+        ends = f"({_above_one(low)} to {high:.3g}{sure})"
         return f"{variant} is about {ratio:.3g} times as {how} as {baseline} {ends}"
 
 

@@ -36,7 +36,7 @@ def find(evidence: Evidence) -> Iterator[Finding]:
             continue
         if ideal and cost >= EXCESS * ideal and texture.helps(evidence, access) is None:
             yield Finding(
-                f"uncoalesced {kind.access}s: {cost:,} transactions, {ideal:,} needed",
+                f"an uncoalesced {kind.access}: {cost:,} transactions, {ideal:,} needed",
                 evidence.describe(access),
                 change := _change(evidence, access, lane_stride),
                 access.pc,

@@ -73,8 +73,8 @@ REASONS = (
     (
         r"level2.cu far",
         "bytes_write",
-        "the launch stores 1 MB, which stays in L2 in cutrace; the chip writes more than 1 MB to "
-        "DRAM, so also data from before the launch, despite the flush",
+        "the chip writes more to DRAM than the 1 MB that the launch stores: older data, too, "
+        "despite the flush; cutrace keeps the 1 MB in L2",
     ),
     (
         r"level2.cu fill_(sectors|words)",

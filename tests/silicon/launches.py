@@ -285,8 +285,8 @@ EXPLAINED = (
     Explanation(
         r"atomic_more.cu s_u64_max",
         "per_wavefront_mem_shared.ratio",
-        "a 64-bit atomic maximum is a loop on the chip, which a lane without a new maximum leaves "
-        "without a store; cutrace counts the 8 bytes of that store",
+        "a 64-bit atomic maximum is a loop on the chip, in which a lane with no new maximum stores "
+        "nothing; cutrace counts 8 bytes for it",
     ),
     Explanation(
         r"fresh_groups.cu two_stages",
@@ -301,7 +301,7 @@ EXPLAINED = (
         r"fresh.cu coordinates|fresh2.cu (joint_histogram|push_rank|lowest_label)|"
         r"fresh2_types.cu global_kinds",
         "sectors.*global_op_(red|atom)",
-        "cutrace counts up to 13 % too few sectors of atomics on words beyond one block of 512 "
+        "cutrace counts up to 12.5 % too few sectors of atomics on words beyond one block of 512 "
         "bytes",
     ),
 )

@@ -382,7 +382,7 @@ def test_the_verb_prints_advice_and_what_to_type(tmp_path: Path, capsys: Capture
     joined = " ".join(said.split())
     assert joined.startswith(
         "h200 k<<<1, 32>>>()"
-        " - k.cu:1: uncoalesced stores: 32 transactions, 4 needed"
+        " - k.cu:1: an uncoalesced store: 32 transactions, 4 needed"
         " (uncoalesced, 100 % of the launch's traffic)"
         " seen: 32 lanes touch 32 sectors (stride 64 bytes): 4 needed; of 1024 bytes moved 128"
     )

@@ -58,7 +58,7 @@ def test_a_launch_is_told_in_13_lines_at_most(trace: Path, capsys: Captured) -> 
     assert "hot line t.cu:5 out[32 * (blockIdx.x" in text  # 32 bytes of 36
     assert "(89 % of the bytes moved) t.cu:4 float v = in[" in text
     # of the 36 bytes 28 are saved, if neighbouring lanes store neighbouring words
-    assert "finding t.cu:5: uncoalesced stores: " in text
+    assert "finding t.cu:5: an uncoalesced store: " in text
     assert "fix let neighbouring lanes take neighbouring words" in text
     assert "the lower bound falls from 6.83 us to 1.52 us" in text
     assert lines[-1] == f"next: cutrace why {trace} --launch 0 -d 8800gtx t.cu:5"
@@ -92,7 +92,9 @@ def test_the_largest_finding_is_shown_where_no_bound_moves(trace: Path, capsys: 
     )
     for device in ("rtx4090", "rtx3060", "t4", "a100", "gtx1080"):
         lines = shown(capsys, strided, "-d", device)
-        assert any(line.startswith("finding   scale.cu:4: uncoalesced") for line in lines), device
+        assert any(line.startswith("finding   scale.cu:4: an uncoalesced") for line in lines), (
+            device
+        )
         assert any(line.startswith("fix       let neighbouring lanes") for line in lines), device
         assert ("; no estimate" in lines[1]) == (device == "gtx1080")
 
@@ -232,7 +234,7 @@ def test_a_device_without_measured_latencies_has_no_estimate_and_says_so(
 ) -> None:
     devices = "8800gtx", "h200"
     old, new = (shown(capsys, trace, "-d", device, "--launch", "0") for device in devices)
-    assert "; no estimate: latencies before 7.0 are not known" in " ".join(old[1:3])
+    assert "; no estimate: no latencies below capability 7.0" in " ".join(old[1:3])
     assert not any("about" in line for line in old)
     assert not any("no estimate" in line for line in new)
     assert new[1].startswith("time      about ")
