@@ -27,8 +27,8 @@ CALIBRATION = {
 """Launches that parameters come from: few_threads in one block, the empty kernels, and a printf."""
 MEASURED = ROOT / "models" / "devices" / "measured"
 COMPARED = {
-    **{"70": ("titanv",), "75": ("rtx2080ti",), "80": ("a100-40gb",)},
-    **{"86": ("a6000", "a4000"), "89": ("rtx4070",)},
+    **{"70": ("titanv", "v100-sxm2"), "75": ("rtx2080ti",), "80": ("a100-40gb",)},
+    **{"86": ("a6000", "a4000"), "89": ("rtx4070",), "120": ("rtx5090",)},
 }
 """Capabilities with published latencies, and the devices whose times were compared."""
 REPEATED = "fresh kernels"
@@ -129,6 +129,7 @@ SETS: tuple[tuple[str, str, str, str], ...] = (
     ("H200", "h200_fourth_draw", "fourth draw", ONCE),
     ("H100", "h100_fifth_draw", "fifth draw", ONCE),
     ("H100", "h100_sixth_draw", "sixth draw", ONCE),
+    ("H100", "h100_seventh_draw", "seventh draw", ONCE),
 )
 """Device, table, set, and what the set's launches were used for."""
 BOOST, BASE = 1410, 765
@@ -290,12 +291,16 @@ def page() -> str:
     ]
     below = sum(float(row["measured"]) < float(row["bound"]) for row in every)
     tables = {"accuracy": accuracy(), "intervals": intervals(), "fifth": fifth()}
-    sixth = len({row["program"] for row in rows_of("h100_sixth_draw", "sixth draw")})
+    sixth, seventh = (
+        len({row["program"] for row in rows_of(f"h100_{draw}_draw", f"{draw} draw")})
+        for draw in ("sixth", "seventh")
+    )
     text = TEMPLATE.read_text(encoding="utf-8")
     return filled(
         text.format(
             **tables,
             sixth=sixth,
+            seventh=seventh,
             short=share(launches(is_long=False), holds),
             below=NUMBERS[below],
             all=f"{len(every):,}",
