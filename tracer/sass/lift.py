@@ -722,6 +722,8 @@ class Flow:
         """Functions that a call by address may mean, by place."""
         self.rejoins: dict[int, str] = {}
         """Places behind calls of a recursion, where its lanes meet again: registers of masks."""
+        self.subroutines: set[int] = set()
+        """Targets of calls that return: other calls are jumps."""
         self._find_returns()
         seen = self._reach(0, self._successors)
         self.labels = {target for at in seen for target in self.targets(self._at[at])}
@@ -789,6 +791,7 @@ class Flow:
             for address in bodies[entry]:
                 instruction = self._at[address]
                 if instruction.opcode.startswith("RET"):
+                    self.subroutines.add(entry)
                     self._returns.setdefault(address, set()).update(after)
                 elif instruction.opcode.startswith("CALL.REL"):
                     called[entry] += filter(called.__contains__, self.targets(instruction))

@@ -34,7 +34,8 @@ def find_barriers(flow: Flow) -> Mapping[int, Barriers]:
             (target, _without(after, other if target == address + BYTES else taken))
             for target in _successors(flow, instruction)
         ]
-        if instruction.calls and instruction.opcode.startswith("CALL.REL"):
+        is_call = instruction.opcode.startswith("CALL.REL")
+        if is_call and flow.subroutines.intersection(flow.targets(instruction)):
             # The subroutine begins with none of its own, and returns with those of the call.
             ways = [(target, ()) for target, _ in ways] + [(address + BYTES, after)]
         for target, barriers in ways:

@@ -19,7 +19,8 @@ from cutrace.tracer.front.toolkit import find_file
 from cutrace.tracer.ptx.kernel import Variable
 from cutrace.tracer.sass import access, arithmetic, bulk, product
 from cutrace.tracer.sass.cubin import Code, Instruction
-from cutrace.tracer.sass.lift import Lifter
+from cutrace.tracer.sass.lift import Flow, Lifter
+from cutrace.tracer.sass.reconvergence import find_barriers
 from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.session.source.record import record
 from cutrace.traces.verify import verify
@@ -998,3 +999,10 @@ def test_lanes_that_break_out_at_the_target_of_a_switch_meet_the_others_outside(
         targets={0xA0: (0xB0, 0xD0, 0xF0, 0x110)},
     )
     assert left == [[0xFFFF, 0xFFFFFFFF]] * 16 + [[0, 0xFFFFFFFF]] * 16
+
+
+def test_a_call_that_nobody_returns_from_is_a_jump_and_keeps_its_barriers() -> None:
+    lines = ["BSSY B0, 0x50", "@P0 CALL.REL.NOINC 0x40", "IADD3 R2, R2, 0x1, RZ", "BRA 0x10",
+             "BSYNC B0", "EXIT"]  # fmt: skip
+    code = Code("k", 80, tuple(instructions(lines)), 0x160, 0, 0, {}, (), {}, {}, {})
+    assert find_barriers(Flow(code, Lifter(code, ())))[0x40] == (("B0", 0x50),)
