@@ -249,6 +249,21 @@ def test_a_box_is_stored_and_reduced_within_the_bounds() -> None:
     assert out.tolist() == wanted.tolist()
 
 
+def test_a_warp_whose_lanes_name_one_box_copies_it_once() -> None:
+    body = """k(const __grid_constant__ Map map, int *out) {
+        __shared__ alignas(128) int box[4 * 4];
+        if (threadIdx.x < 16) box[threadIdx.x] = 1;
+        asm volatile("fence.proxy.async;" ::: "memory");
+        __syncthreads();
+        asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group "
+                     "[%0, {%1, %2}], [%3];" :: "l"(&map), "r"(4 * (threadIdx.x % 64 / 48)), "r"(0),
+                     "r"(sh(box)) : "memory");
+    }"""
+    tensor = TensorMap(0, 0, 3, (8, 4), (32,), (4, 4), (1, 1))
+    (out,) = launch(body, (1, 64), tensor, np.zeros((4, 8), np.int32))
+    assert out.tolist() == [[2] * 4 + [1] * 4] * 4  # two warps; the second names two boxes
+
+
 COPY = """k(int *in, int *out) {{
     __shared__ alignas(16) int box[64];
     __shared__ u64 gate;

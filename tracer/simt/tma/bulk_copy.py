@@ -36,6 +36,7 @@ from .transfer import (
     Site,
     as_shared,
     complete,
+    copies_of,
     fetch_address,
     generic_bytes,
     global_bytes,
@@ -243,7 +244,7 @@ def _decode_tensor_copy(decoder: Decoder, instruction: Instruction) -> Step:
     def load(group: Group) -> None:
         frame, rows = group.frame, BulkRows(group, site)
         values = [to(frame), barrier(frame), mask(frame), *_values(box, frame)]
-        for lane in lanes_of(group, guard, values):
+        for lane in copies_of(group, guard, values):
             there, barrier_address, blocks, *coordinates = lane.values
             tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)
             box_values = _read(lane, site, tensor, places, inside)
@@ -265,7 +266,7 @@ def _prefetch_box(decoder: Decoder, box: "Box", site: Site) -> Step:
 
     def prefetch(group: Group) -> None:
         rows = BulkRows(group, site)
-        for lane in lanes_of(group, guard, _values(box, group.frame)):
+        for lane in copies_of(group, guard, _values(box, group.frame)):
             tensor, places, inside = _find_tensor_map(lane, site, box, list(lane.values))
             _check(lane, site, tensor, places[inside])
             rows.add(lane, _pieces(places[inside]))
@@ -394,7 +395,7 @@ def _store(decoder: Decoder, instruction: Instruction, operands: list[Operand], 
 
     def store(group: Group) -> None:
         frame, rows = group.frame, BulkRows(group, site)
-        for lane in lanes_of(group, guard, [source(frame), *_values(box, frame)]):
+        for lane in copies_of(group, guard, [source(frame), *_values(box, frame)]):
             here, *coordinates = lane.values
             _require_forward(lane, site, coordinates[1:])
             tensor, places, inside = _find_tensor_map(lane, site, box, coordinates)

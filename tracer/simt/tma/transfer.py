@@ -49,6 +49,20 @@ def lanes_of(group: Group, guard: Fetch | None, values: Sequence[Array]) -> Iter
         yield Lane(group, place, block, tuple(int(value[place]) for value in spread))
 
 
+def copies_of(group: Group, guard: Fetch | None, values: Sequence[Array]) -> Iterator[Lane]:
+    """Yield the lanes that copy a box: of a warp's lanes with equal operands the first alone.
+
+    A warp issues the copy of a box once, from uniform registers: if all lanes of a warp store the
+    same box, an H100 counts the sectors of one.
+    """
+    issued: set[tuple[int, ...]] = set()
+    for lane in lanes_of(group, guard, values):
+        copy = (lane.place // LANES, *lane.values)
+        if copy not in issued:
+            issued.add(copy)
+            yield lane
+
+
 OWN = WINDOWS[Space.SHARED]
 SECTOR = 32
 CHUNK = 128 // BULK_PIECE
