@@ -44,8 +44,12 @@ MIX_COLUMNS = (
     *(f"lanes_{operation}" for operation in OPERATIONS),
     *(f"global_{access}_lanes_{width}" for access in ("load", "store") for width in WIDTHS),
     *(f"{space}_compared" for space in ("global", "shared")),
+    "product_passes",
 )
 """The raw counters that `with_mix` adds."""
+_WARPGROUP_PRODUCT = r"(?:wgmma\.mma_async\S*\.m64n|[BHIQ]GMMA\.(?:SP\.)?64x)(\d+)"
+_A_IN_SHARED = r"mma_async\S* \{[^}]*\}, [^{]|GMMA\S* R\d+, gdesc"
+_SPARSE = r"mma_async\.sp\.|GMMA\.SP\."
 
 
 def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
@@ -55,6 +59,8 @@ def with_mix(counts: pl.DataFrame, instructions: pa.Table) -> pl.DataFrame:
     executed lane whose predicate was on: for a predicated memory instruction the lanes that made an
     access, for a predicated branch those that took it. `lanes_<operation>` counts the values of
     packed types. `<space>_compared` counts warp instructions that compare and swap.
+    `product_passes` counts the wavefronts of shared memory that read the operands of a warpgroup's
+    products: 128 bytes each, a quarter of them for each warp.
     """
     lane_columns = tuple(name for name in LANES if name in counts.columns)
     return widen(counts, _kinds(instructions), _mix(lane_columns))
@@ -101,6 +107,7 @@ def _mix(lane_columns: tuple[str, ...]) -> Added:
             .otherwise(0)
             for space in ("global", "shared")
         },
+        "product_passes": pl.col("passes") * pl.col("instructions"),
     }
     return Added(value.cast(pl.Int64).alias(name) for name, value in added.items())
 
@@ -112,7 +119,7 @@ def _kinds(instructions: pa.Table) -> pl.DataFrame:
     A role is `free`, `memory`, `copy` or `branch` (each with a predicate), or `plain`. Memory and
     free instructions have an empty kind.
     """
-    names = ["pc", "predicate", "class", "operation", "access", "values", "bytes"]
+    names = ["pc", "predicate", "class", "operation", "access", "values", "bytes", "text"]
     kind, operation, predicated = pl.col("class"), pl.col("operation"), pl.col("predicate") != ""
     computes = kind.is_in(["half", "single", "double"]) & (operation != "")
     return pl.DataFrame(instructions.select(names)).select(
@@ -131,7 +138,20 @@ def _kinds(instructions: pa.Table) -> pl.DataFrame:
         values=pl.col("values").cast(pl.Int64),
         bytes=pl.col("bytes").cast(pl.Int64),
         compares=operation == "cas",
+        passes=_operand_passes(pl.col("text")),
     )
+
+
+def _operand_passes(text: pl.Expr) -> pl.Expr:
+    """Return the wavefronts of a warp's quarter of a product's operands in shared memory.
+
+    A row of A or a column of B has 32 bytes; a column of B has 64 if A is sparse. An H100 reads
+    each operand once.
+    """
+    columns = text.str.extract(_WARPGROUP_PRODUCT).cast(pl.Int64)
+    of_a = pl.when(text.str.contains(_A_IN_SHARED)).then(64 * 32 // 128 // 4).otherwise(0)
+    of_b = columns * pl.when(text.str.contains(_SPARSE)).then(64).otherwise(32) // 128 // 4
+    return (of_a + of_b).fill_null(0)
 
 
 FLOP_COLUMNS = tuple(f"flops_{name}" for name in ("half", "single", "double"))
