@@ -87,11 +87,11 @@ class Code:
     """The modules of a program, by handle, with their kernels.
 
     `typed` holds sources that exist in no file, by the paths that their compiler gives them.
-    `kept_ptx` is the folder of the PTX of which the program loads the machine code.
+    `kept_ptx` are the folders of the PTX of which the program loads the machine code.
     """
 
     def __init__(
-        self, session: ProgramSession, device: Device, kept_ptx: Path | None = None
+        self, session: ProgramSession, device: Device, kept_ptx: Sequence[Path] = ()
     ) -> None:
         self._session = session
         self._kept_ptx = kept_ptx
@@ -134,7 +134,7 @@ class Code:
             if not error.cubins:
                 raise
             cubin = open_cubin(choose_cubin(error.cubins, file, capability), file)
-        if text := self._ptx_of(cubin):
+        if not file and (text := self._ptx_of(cubin)):
             return self._session.load(read_code(text, capability, self.typed))
         if not has_disassembler():
             raise CutraceError(f"kernels of {file or 'a module'} are machine code alone: {INSTALL}")
@@ -154,8 +154,7 @@ class Code:
 
     def _ptx_of(self, cubin: Cubin) -> bytes | None:
         """Return the newest kept PTX that has all kernels of the machine code."""
-        if self._kept_ptx is None or not (files := [*self._kept_ptx.glob("*.ptx")]):
-            return None
+        files = [file for folder in self._kept_ptx for file in folder.rglob("*.ptx")]
         names = {name.encode() for name in cubin.kernels}
         for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True):
             text = path.read_bytes()

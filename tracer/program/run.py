@@ -313,7 +313,8 @@ def _serve(
     order: Order, child: Child, session: ProgramSession, shared: SharedMemory, device: Device
 ) -> Ended:
     greeter = Greeter(device, shared.size)
-    code = Code(session, device, kept_ptx_folder())
+    kept_ptx = kept_ptx_folder(), folder_of(PYTHON_CACHES["WARP_CACHE_PATH"])
+    code = Code(session, device, kept_ptx)
     storage = Storage(session, device.facts["memory_bytes"])
     launches = Launches(session, code, storage, order.launches, order.choice, order.tally)
     texels = Texels(session, storage)

@@ -5,6 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from program_run import Done, cutrace, record
 
 from cutrace.tracer.front.toolkit import find_toolkit
@@ -519,13 +520,13 @@ def test_the_runtime_loads_libraries_while_it_runs(tmp_path: Path) -> None:
 
 
 KEPT = """
-import ctypes, os, pathlib, subprocess, sys
+import atexit, ctypes, os, pathlib, shutil, sys, tempfile
 text = pathlib.Path("scale.ptx").read_text()
 cubin = pathlib.Path("scale.cubin").read_bytes()
-folder = pathlib.Path(os.environ["CUTE_DSL_DUMP_DIR"])
 assert os.environ["CUTE_DSL_KEEP"].split(",")[-1] == "ptx"
-if len(sys.argv) > 1:
-    (folder / "scale.ptx").write_text(text)
+folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ[sys.argv[1]]))
+atexit.register(shutil.rmtree, folder)
+(folder / "scale.ptx").write_text(text)
 (folder / "other.ptx").write_text(text.replace("scale", "other"))
 cuda = ctypes.CDLL("libcuda.so.1")
 context, library, kernel = (ctypes.c_void_p() for _ in range(3))
@@ -542,17 +543,19 @@ if status == 0:
 """
 
 
-def test_machine_code_runs_as_the_ptx_that_its_compiler_kept(tmp_path: Path) -> None:
-    """CuTe DSL gives the driver machine code, and keeps its PTX in a folder if asked."""
+@pytest.mark.parametrize("place", ["CUTE_DSL_DUMP_DIR", "WARP_CACHE_PATH"])
+def test_machine_code_runs_as_the_ptx_that_its_compiler_kept(tmp_path: Path, place: str) -> None:
+    """CuTe DSL and Warp give the driver machine code, and leave its PTX in a folder."""
     text = ast.literal_eval(HEAD.partition("ptx =")[2].partition(";\nstruct")[0].strip().join("()"))
     (tmp_path / "scale.ptx").write_text(text)
     ptxas = find_toolkit().root / "bin" / "ptxas"
     command = (str(ptxas), "-arch=sm_90", "scale.ptx", "-o", "scale.cubin")
     subprocess.run(command, cwd=tmp_path, check=True)
     (tmp_path / "app.py").write_text(KEPT)
-    done = cutrace(tmp_path, "record", "app.py", "kept", "-d", "h100", "-o", "app.cutrace")
+    done = cutrace(tmp_path, "record", "app.py", place, "-d", "h100", "-o", "app.cutrace")
     assert (done.status, done.out) == (0, "loaded 0\n0\n"), done.err
-    assert [each.launch.kernel for each in done.trace.launches] == ["scale"]
+    (launch,) = done.trace.launches
+    assert (launch.launch.kernel, launch.launch.code) == ("scale", "")
 
 
 TABLES = """

@@ -97,17 +97,16 @@ def test_a_jax_without_its_plugin_says_what_to_install(
     assert 'its plugin for CUDA is missing: pip install "jax[cuda13]"' in done.stderr
 
 
-def test_warp_compiles_its_kernels_with_line_information(tmp_path: Path) -> None:
+def test_warp_compiles_its_kernels_to_ptx_with_line_information(tmp_path: Path) -> None:
     package = tmp_path / "warp"
     package.mkdir()
     (package / "__init__.py").write_text("from . import config\n")
-    (package / "config.py").write_text("lineinfo = False\n")
-    paths = {"PYTHONPATH": f"{STARTUP}:{tmp_path}"}
+    (package / "config.py").write_text("lineinfo, cuda_output = False, None\n")
     done = subprocess.run(
-        [sys.executable, "-c", "import warp; print(warp.config.lineinfo)"],
+        [sys.executable, "-c", "from warp.config import *; print(lineinfo, cuda_output)"],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, **paths},
+        env={**os.environ, "PYTHONPATH": f"{STARTUP}:{tmp_path}"},
     )
-    assert done.stdout == "True\n"
+    assert done.stdout == "True ptx\n"

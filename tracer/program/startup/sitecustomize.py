@@ -88,8 +88,13 @@ def _with_lines(compiled: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def give_warp_lines(config: Any) -> None:
-    """Compile the kernels of Warp with line information."""
+    """Compile the kernels of Warp to PTX with line information.
+
+    Its toolkit is newer than the driver that we stand for: by itself it compiles to machine code.
+    It assembles the PTX, too, but leaves the text in its cache, where the recorder finds it.
+    """
     config.lineinfo = True
+    config.cuda_output = getattr(config, "cuda_output", None) or "ptx"
 
 
 def flag_as_nvrtc_does(debuginfo: Any) -> None:
