@@ -1034,9 +1034,9 @@ def _convert_at_random(lifter: Lifter, relu: str, eight: str) -> None:
     if not eight:
         kind = lifter.one({"F16": "f16x2", "BF16": "bf16x2"})
         lifter.one({"PACK_AB": ""})
-        to, a, b, bits = lifter.require(4)
+        to, a, b, random = lifter.require(4)
         lifter.emit(f"cvt.rs{relu}{limit}.{kind}.f32", lifter.to(to), lifter.single(a),
-               lifter.single(b), lifter.word(bits))  # fmt: skip
+               lifter.single(b), lifter.word(random))  # fmt: skip
         return
     lifter.one({"PACK_AB_MERGE_C": ""})
     to, a, b, before = lifter.require(4)
