@@ -15,6 +15,7 @@ COMPARED = FOLDER / "h200_compared.parquet"
 ABOUT = FOLDER / "h200_compared.json"
 
 OTHERS = FOLDER / "others_compared.parquet"
+KERNELS = FOLDER / "kernels_compared.parquet"
 
 TEMPLATE = Path(__file__).parent / "programs.md"
 
@@ -88,6 +89,23 @@ REASONS = (
         "access shared memory at once",
     ),
     (
+        "fa3|tk[hfm]|dgf8",
+        "memory_l1_wavefronts_shared",
+        "the chip also counts wavefronts that read the operands of `wgmma` (since this comparison "
+        "cutrace does, too, and the counts are equal)",
+    ),
+    (
+        "gg-mmvf|tkh4",
+        "conflicts_pipe_lsu_mem_shared.sum",
+        "the chip also counts cycles in which shuffles and `cp.async` wait",
+    ),
+    (
+        "gg-mmvq|marlin64",
+        "_ideal|wavefronts_shared",
+        "ptxas orders or repeats the loads otherwise; not studied",
+    ),
+    ("xf-f16-64", "registers", "ptxas 13.5 allocates 152 registers, 13.0 the chip's 150"),
+    (
         "",
         "dram__bytes_write",
         "the chip writes about 1 MB of the stored lines to DRAM before the launch ends",
@@ -149,6 +167,7 @@ def sets() -> dict[str, list[Beside]]:
     """The counts of each set of programs, by the set's name on the page."""
     names = {"three collections": COMPARED, "seven others": OTHERS}
     names |= {draw.heading: draw.compared for draw in unseen.DRAWS}
+    names |= {"kernels of libraries": KERNELS}
     return {name: kept(file) for name, file in names.items()}
 
 

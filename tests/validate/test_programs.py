@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 from silicon import unseen
 from silicon.programs import Beside
-from silicon.programs_page import OTHERS, kept, reason, shares
+from silicon.programs_page import KERNELS, OTHERS, kept, reason, shares
 
 FOLDER = Path(__file__).parent / "programs"
 RUN = ("size", "collection", "program")
@@ -57,6 +57,16 @@ def test_programs_of_collections_that_were_not_at_hand_are_counted_as_well() -> 
     assert len({beside.run for beside in counts}) >= 20
 
 
+def test_kernels_of_libraries_that_were_never_captured_are_counted_as_well() -> None:
+    counts = [beside for beside in kept(KERNELS) if beside.kind == "count"]
+    every, near, _ = shares(counts)
+    comparable, close, _ = shares(beside for beside in counts if not beside.why_not)
+    assert len({beside.run for beside in counts}) >= 60
+    assert comparable > 0.9 * every > 2000
+    assert close >= 0.97 * comparable
+    assert near >= 0.90 * every
+
+
 OF_DRAWS = ((80, 0.97), (34, 0.90), (99, 0.95), (82, 0.97))
 """How many programs a draw has, and of all counts those within 1 %: of the second's some print."""
 
@@ -85,6 +95,7 @@ def test_programs_that_were_never_run_before_end_and_count_as_on_the_chip(
     ("table", "pairs_of"),
     [
         (FOLDER / "others_launches.parquet", OTHERS),
+        (FOLDER / "kernels_launches.parquet", KERNELS),
         *((draw.launches, draw.compared) for draw in unseen.DRAWS),
     ],
 )
@@ -101,7 +112,7 @@ def test_the_chips_side_of_other_programs_is_what_was_captured(table: Path, pair
 
 def test_each_comparable_count_that_is_not_near_has_its_reason(compared: list[Beside]) -> None:
     drawn = (beside for draw in unseen.DRAWS for beside in kept(draw.compared))
-    both = [*compared, *kept(OTHERS), *drawn]
+    both = [*compared, *kept(OTHERS), *kept(KERNELS), *drawn]
     far = [b for b in both if b.kind == "count" and not b.why_not and not b.is_near]
     assert [(b.run, b.kernel, b.metric) for b in far if not reason(b)] == []
 
