@@ -84,16 +84,16 @@ def _archs() -> Sequence[str]:
     """The architectures that the assembler is asked for in this test process; see conftest.py."""
     from cutrace.tracer.session import resources
 
-    archs: Sequence[str] = getattr(resources.measure, "keywords", {}).get("archs", ())
+    archs: Sequence[str] = getattr(vars(resources)["measure"], "keywords", {}).get("archs", ())
     return archs
 
 
 def _measure(archs: Sequence[str]) -> None:
     """Ask the assembler for some architectures alone; for all if none is named."""
-    from cutrace.tracer.session import resources
+    from cutrace.tracer.front.resources import measure
 
     if archs:
-        patch.object(resources, "measure", partial(resources.measure, archs=archs)).start()
+        patch("cutrace.tracer.session.resources.measure", partial(measure, archs=archs)).start()
 
 
 @cache
