@@ -79,9 +79,10 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
     sources = [*ours, *_written(work, toolkit, compiler)]
     headers = [f"-I{each}" for each in (toolkit.include, RUNTIME, DRIVER, work)]
 
-    def compile_one(path: Path) -> str:
+    def compile_one(path: Path, *flags: str) -> str:
         object_file = str(work / f"{path.parent.name}_{path.stem}.o")
-        _run([compiler, "-x", "c", "-c", *FLAGS, *headers, str(path), "-o", object_file], work)
+        options = *FLAGS, *flags, *headers
+        _run([compiler, "-x", "c", "-c", *options, str(path), "-o", object_file], work)
         return object_file
 
     # A g++ process per file: given several files, g++ compiles all as C++, whatever -x says.
@@ -101,7 +102,7 @@ def _make(folder: Path, toolkit: Toolkit, compiler: str, major: str) -> None:
         for stem, write in texts.items():
             path = work / f"{stem}_{len(stand_ins)}.c"
             path.write_text(write(parts, stand_ins))
-            parts = [*parts, compile_one(path)]
+            parts = [*parts, compile_one(path, "-O0")]  # 2,500 stubs: in a third of the time
         _lay_out(target, parts, stand_ins, compiler, major)
         (target / "stubs").mkdir()
         _make_stubs(target / "stubs" / "libcuda.so", work, compiler)
