@@ -347,7 +347,7 @@ def _spin(lifter: Lifter, name: str, space: str) -> None:
 
 def copy_async(lifter: Lifter) -> None:
     """LDGSTS: from global to shared memory, past the registers."""
-    lifter.take("E", "LTC64B", "LTC128B", "LTC256B")
+    lifter.take("E", "LTC64B", "LTC128B", "LTC256B", "CONSTANT")  # nobody writes there meanwhile
     fills = lifter.has("ZFILL")
     bypass = lifter.has("BYPASS")
     size = lifter.one({"128": "16", "64": "8"}, "4")

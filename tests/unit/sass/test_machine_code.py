@@ -885,6 +885,11 @@ def test_the_address_of_bank_0_is_before_that_of_its_parameters() -> None:
     assert re.search(r"add.s64 (\S+), \S+ 0;", lifted("ULDC.64 UR4, c[0x0][0x198]"))
 
 
+def test_an_asynchronous_copy_of_what_is_only_read_is_one() -> None:
+    text = lifted("LDGSTS.E.BYPASS.LTC128B.128.CONSTANT [R33+UR4], [R20.64]")
+    assert re.search(r"cp.async.cg.shared.global \[\S+\], \[\S+\], 16;", text)
+
+
 def test_an_index_may_begin_before_the_parameters() -> None:
     # c[0x0][0x20c] is 4 bytes before them; of UR5 = 4 on they are reached
     text = lifted("ULDC UR9, c[0x0][UR5+0x20c]")
