@@ -49,6 +49,8 @@ _MACHINE, _RELOCATABLE = 190, 1  # EM_CUDA, ET_REL
 _NEW_ABI = 8  # since which e_flags has the architecture one byte further up
 _ALIGNMENT = 128
 """Bytes at whose multiples a function begins."""
+_WITHOUT_BYTES = (".nv.shared", ".nv.global", ".nv_debug.shared")
+"""Sections that are memory of the device: the file has their sizes alone."""
 _RESERVED, _RESERVED_BYTES = ".nv.shared.reserved.0", 1024
 """Where this section is, static shared memory has the system's kilobyte before the kernel's own."""
 
@@ -153,7 +155,7 @@ class Cubin:
             self.sections = {each.name: each for each in sections(data)}
             self._by_number = [each.name for each in sections(data)]
             short = [s.name for s in self.sections.values() if s.start + s.size > len(data)]
-            short = [name for name in short if not name.startswith((".nv.shared", ".nv.global"))]
+            short = [name for name in short if not name.startswith(_WITHOUT_BYTES)]
             (parts,) = struct.unpack_from("<Q", data, 0x20)
             size, count = struct.unpack_from("<HH", data, 0x36)
             if short or parts + size * count > len(data):

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+import struct
 import subprocess
 from pathlib import Path
 
@@ -96,6 +97,18 @@ def test_ptx_of_a_newer_device_does_not_stand_for_machine_code() -> None:
     with pytest.raises(MachineCodeError) as refusal:
         choose_ptx([image], 90)
     assert refusal.value.cubins == [b""]
+
+
+def test_shared_memory_of_debug_information_takes_no_bytes_of_the_file(tmp_path: Path) -> None:
+    """NCCL and bitsandbytes have such a section; ptxas writes it for some sources alone."""
+    build(tmp_path, "-arch=sm_90", "-cubin", "-o", "app.cubin")
+    own = b".nv.shared._Z4turnPfi"
+    text = (tmp_path / "app.cubin").read_bytes()
+    data = bytearray(text.replace(own, b".nv_debug.shared".ljust(len(own), b"\0")))
+    (table,) = struct.unpack_from("<Q", data, 0x28)
+    number = [*Cubin(bytes(data)).sections].index(".nv_debug.shared")
+    struct.pack_into("<Q", data, table + 64 * number + 32, len(data))
+    assert Cubin(bytes(data)).kernels == ("_Z4turnPfi",)
 
 
 def test_ptx_of_a_newer_device_alone_stays_foreign(tmp_path: Path) -> None:
