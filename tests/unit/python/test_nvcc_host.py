@@ -266,15 +266,41 @@ def test_an_extension_of_torch_is_built_by_the_toolkit_and_has_lines_of_the_scri
     assert ("app.py", 7) in lines
 
 
+FOREIGN = """
+from tvm_ffi.cpp import extension
+home = extension.Path(extension._find_cuda_home())
+print((home / "bin/nvcc").is_file(), extension._get_cuda_target())
+"""
+
+
+def test_tvm_ffi_builds_with_the_toolkit_for_the_device(tmp_path: Path) -> None:
+    package = tmp_path / "tvm_ffi" / "cpp"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("")
+    (package / "__init__.py").write_text("")
+    names = ("_find_cuda_home", "_get_cuda_target")
+    asks = "".join(f"def {name}(): raise RuntimeError('nvidia-smi')\n" for name in names)
+    (package / "extension.py").write_text(f"from pathlib import Path\n{asks}")
+    (tmp_path / "app.py").write_text(FOREIGN)
+    done = cutrace(tmp_path, "record", "app.py", "-d", "a100")
+    assert done.out == "True -gencode=arch=compute_80,code=compute_80\n", done.err
+
+
 def test_tilelang_compiles_to_ptx() -> None:
     formats: list[str] = []
+    given: list[list[str]] = []
 
-    def compile_cuda(code: str, target_format: str = "ptx", arch: object = None) -> str:
+    def compile_cuda(
+        code: str, target_format: str = "ptx", arch: object = None, options: list[str] | None = None
+    ) -> str:
         formats.append(target_format)
+        given.append(options or [])
         return code
 
     nvcc = SimpleNamespace(compile_cuda=compile_cuda)
     nvcc_host.serve_tilelang(nvcc)
     assert nvcc.compile_cuda("k", "cubin", ["-arch=sm_90a"]) == "k"
-    assert nvcc.compile_cuda("k", target_format="fatbin", arch=None) == "k"
+    assert nvcc.compile_cuda("k", target_format="fatbin", arch=None, options="-O3") == "k"
     assert formats == ["ptx", "ptx"]
+    unchecked = "-DCCCL_DISABLE_CTK_COMPATIBILITY_CHECK"
+    assert given == [[unchecked], ["-O3", unchecked]]

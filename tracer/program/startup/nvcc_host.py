@@ -1,6 +1,6 @@
 """Serve packages that call nvcc at run time with PTX from cutrace's nvcc.
 
-These are PyCUDA, CuPy if its `backend` is nvcc, TileLang, and torch. The source is stored
+These are PyCUDA, CuPy if its `backend` is nvcc, TileLang, tvm_ffi and torch. The source is stored
 in the cache, so that the PTX's line information has a file to name. The output is cached with it
 and stays valid until an included file changes.
 
@@ -8,6 +8,7 @@ CUDA C++ that is written in a Python file has its lines: `#line` directives name
 """
 
 import ast
+import ctypes
 import fcntl
 import hashlib
 import json
@@ -220,8 +221,8 @@ def name_nvcc(environment: Any) -> None:
     environment._nvcc_path = " ".join(_nvcc())
 
 
-def serve_extensions(cpp_extension: Any) -> None:
-    """Make `torch.utils.cpp_extension` build with cutrace's toolkit."""
+def _toolkit() -> str | None:
+    """Return the folder of cutrace's toolkit; None, with a message, if something is missing."""
     toolkit = subprocess.run(
         (os.environ["CUTRACE_PYTHON"], "-m", "cutrace", "toolkit"),
         capture_output=True, text=True, check=False,
@@ -229,8 +230,34 @@ def serve_extensions(cpp_extension: Any) -> None:
     )  # fmt: skip
     if toolkit.returncode:
         print(toolkit.stderr, end="", file=sys.stderr)
+        return None
+    return toolkit.stdout.strip()
+
+
+def serve_tvm_ffi(extension: Any) -> None:
+    """Make `tvm_ffi.cpp` build with cutrace's toolkit, for the device, without nvidia-smi."""
+    find_home, find_target = extension._find_cuda_home, extension._get_cuda_target
+    extension._find_cuda_home = lambda: _toolkit() or find_home()
+
+    def target() -> str:
+        if "TVM_FFI_CUDA_ARCH_LIST" in os.environ:
+            return str(find_target())
+        cuda, value, digits = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(), ""
+        cuda.cuInit(0)
+        for attribute in (75, 76):  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR and _MINOR
+            cuda.cuDeviceGetAttribute(ctypes.byref(value), attribute, 0)
+            digits += str(value.value)
+        return f"-gencode=arch=compute_{digits},code=compute_{digits}"
+
+    extension._get_cuda_target = target
+
+
+def serve_extensions(cpp_extension: Any) -> None:
+    """Make `torch.utils.cpp_extension` build with cutrace's toolkit."""
+    toolkit = _toolkit()
+    if toolkit is None:
         return
-    cpp_extension.CUDA_HOME = toolkit.stdout.strip()
+    cpp_extension.CUDA_HOME = toolkit
     cpp_extension.FileBaton = ExtensionLock
     load_inline = cpp_extension.load_inline
 
@@ -249,8 +276,14 @@ def serve_tilelang(nvcc: Any) -> None:
     """Make `tilelang.contrib.nvcc` compile to PTX instead of machine code."""
     compile_cuda = nvcc.compile_cuda
 
-    def compile_to_ptx(code: str, target_format: str = "ptx", *more: Any, **named: Any) -> Any:
-        return compile_cuda(code, "ptx", *more, **named)
+    def compile_to_ptx(
+        code: str, target_format: str = "ptx", arch: Any = None, options: Any = None, *more: Any,
+        **named: Any,
+    ) -> Any:  # fmt: skip
+        own = [options] if isinstance(options, str) else options or []
+        # pip may install an nvcc that is newer than the headers that torch pins
+        own = [*own, "-DCCCL_DISABLE_CTK_COMPATIBILITY_CHECK"]
+        return compile_cuda(code, "ptx", arch, own, *more, **named)
 
     nvcc.compile_cuda = compile_to_ptx
 
@@ -286,6 +319,7 @@ class ExtensionLock:
 CHANGES: dict[str, Callable[[Any], None]] = {
     "pycuda.compiler": serve_pycuda,
     "tilelang.contrib.nvcc": serve_tilelang,
+    "tvm_ffi.cpp.extension": serve_tvm_ffi,
     "torch.utils.cpp_extension": serve_extensions,
     "cupy.cuda.compiler": serve_cupy,
     "cupy._environment": name_nvcc,
