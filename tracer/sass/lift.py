@@ -785,13 +785,13 @@ class Flow:
         bodies = {entry: [*self._reach(entry, self._in_subroutine)] for entry in sites}
         # ptxas also jumps by CALL, to a place of the same function: no RET leads back from there.
         returning = [entry for entry in sites if self._returns_from(bodies[entry])]
+        self.subroutines.update(returning)
         called: dict[int, list[int]] = {entry: [] for entry in returning}
         for entry in returning:
             after = sites[entry]
             for address in bodies[entry]:
                 instruction = self._at[address]
                 if instruction.opcode.startswith("RET"):
-                    self.subroutines.add(entry)
                     self._returns.setdefault(address, set()).update(after)
                 elif instruction.opcode.startswith("CALL.REL"):
                     called[entry] += filter(called.__contains__, self.targets(instruction))
