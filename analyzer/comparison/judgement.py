@@ -155,6 +155,7 @@ def compare_values(name: str, values: Values, reference: Values, tolerance: Tole
     """Compare an array with its reference, element by element."""
     if values.size != reference.size:
         return Output(name, problem=f"{values.shape} is not the shape {reference.shape}")
+    values, reference = np.atleast_1d(values), np.atleast_1d(reference)  # a loss has no dimension
     if values.dtype.fields or reference.dtype.fields:
         equal = values.reshape(-1) == reference.reshape(-1)
         rtol = atol = None

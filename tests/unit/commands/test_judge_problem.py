@@ -8,10 +8,11 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import cutrace
-from cutrace.analyzer.comparison.judgement import Judgement
+from cutrace.analyzer.comparison.judgement import Judgement, Tolerance, compare_values
 from cutrace.base.errors import CutraceError
 from cutrace.commands._main import run
 
@@ -326,3 +327,11 @@ def test_a_solution_of_leetgpu_may_be_cuda_cpp() -> None:
     bad = cutrace.judge("problem.py", "solution.cu")
     assert bad.cause == "build"
     assert "solution.cu(5): error" in bad.reason
+
+
+@pytest.mark.parametrize(("dtype", "error"), [("f4", 0.5), ("i8", 1.0)])
+def test_a_loss_is_a_number_without_a_dimension(dtype: str, error: float) -> None:
+    values, reference = np.array(2.0, dtype), np.array(2.0 + error, dtype)
+    output = compare_values("loss", values, reference, Tolerance(1e-4, 1e-4))
+    assert (output.elements, output.differing, output.largest_error) == (1, 1, error)
+    assert compare_values("loss", values, values, Tolerance(1e-4, 1e-4)).is_same
