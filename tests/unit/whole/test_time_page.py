@@ -35,10 +35,14 @@ def test_the_page_is_what_the_script_writes(script: dict[str, Any]) -> None:
 
 def test_closeness_is_what_its_columns_say(script: dict[str, Any]) -> None:
     measured, estimated = [10.0, 20.0, 40.0, 80.0], [10.0, 10.0, 50.0, 200.0]
-    # errors 0, 50, 25 and 150 %; 9 of 10 of four are three
+    # errors 0, 50, 25 and 150 %; at least 9 of 10 of four are all four
     found = script["closeness"](measured, estimated)
-    assert found[:3] == ("4", "56 %", "50 %")
+    assert found[:3] == ("4", "56 %", "150 %")
     assert found[4:] == ("50 %", "75 %")
+    # errors 0 to 9 % and 0 to 10 %: 9 of 10 are at most 8 %, of 11 (9.9, so 10 of them) 9 %
+    for count, most in ((10, "8 %"), (11, "9 %")):
+        estimated = [100.0 + error for error in range(count)]
+        assert script["closeness"]([100.0] * count, estimated)[2] == most
     assert script["rank_correlation"]([1, 2, 3], [10, 30, 20]) == 0.5
     assert script["rank_correlation"]([1, 2, 3], [3, 2, 1]) == -1
 
