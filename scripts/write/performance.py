@@ -41,12 +41,11 @@ def write() -> str:
 
 HEAD = """# How fast, how large, how sure
 
-`scripts/write/performance.py` writes this page from two sets of measurements ({machine}).
-`scripts/bench --json` gives medians of wall time, for the first table (the seconds are in
-`docs/bench.json`). `scripts/scale` gives CPU seconds of one process after a first run, the best of
-three, for the rest. Its kernels: *stream* loads consecutive words, *gather* random words, *spmv*
-multiplies a sparse matrix, in *wander* each lane branches at random. A *row* of a trace is one
-memory instruction of a warp."""
+Measured on {machine}. `scripts/bench --json` gives medians of wall time, for
+the first table (seconds in `docs/bench.json`). `scripts/scale` gives CPU seconds of one process
+after a first run, the best of three, for the rest. Its kernels: *stream* loads consecutive words,
+*gather* random words, *spmv* multiplies a sparse matrix, in *wander* each lane branches at random.
+A *row* of a trace is one memory instruction of a warp."""
 
 
 def _machine(machine: Mapping[str, object]) -> str:
@@ -79,14 +78,16 @@ def _reasons(goals: Sequence[Goal]) -> Iterator[str]:
         yield "Missed targets, and why:\n\n" + "\n".join(f"- {reason}" for reason in missed)
 
 
-TARGETS = """## Targets and results
+TARGETS = (
+    """## Targets and results
 
-Our targets are the words "at least" and "at most"; bold results miss theirs. `x` is the time of
+Targets are written "at least" or "at most"; a bold result misses its target. `x` is the time of
 another program divided by cutrace's, from the launch to the closed trace: more is better. Numba's
 simulator ran the size in brackets. The *bare recorder* (`scripts/measure/bench_recorder.cpp`), a
 loop compiled by g++, runs warps and keeps their rows, but checks no addresses and writes nothing.
-The last two columns are cutrace's time divided by the recorder's: less is better. Empty cells
-were not measured."""
+The last two columns are cutrace's time divided by its: less is better."""
+    ""
+)
 MEMORY = """Memory, with 10^8 accesses of lanes: the peak of the process, interpreter and libraries
 (100 to 170 MB) included, and its relative increase from 10^7 accesses (0.1 is 10 %):"""
 
@@ -112,10 +113,9 @@ def _title(column: str, targets: set[str]) -> str:
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     yield (
         "## How cost grows\n\nThe table fits the time by `offset + slope * size`; R² is 1 for a"
-        " perfect line. Replay is without caches. In so small a trace the offset dominates; a row"
-        " of a larger one takes the time of the [table of rates](#targets-and-results). Devices are"
-        " not alike: the newest, which come first, share most of the work of a replay, and the"
-        " oldest have rules of their own."
+        " perfect line. Replay is without caches; its slopes are uncertain, since these traces are"
+        " small: for a row of a larger one use the [table of rates](#targets-and-results). The"
+        " newest devices come first and share most of a replay; the oldest have rules of their own."
     )
     yield _table(
         ("what", "sizes", "slope", "offset, s", "R²"),
@@ -156,17 +156,19 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 
 SAMPLING = """## Samples of blocks
 
-`--sample-blocks 1%` runs the blocks at the grid's ends and one block from each of equal
-stretches in between, and gives each counter a 95 % confidence interval. The interval does not cover
-rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100 with 100 times the
-work), nor the edges of a large grid, each represented by one block. *Least coverage* is the share
-of seeds whose interval contains the true value, for the worst counter.
+`--sample-blocks 1%` runs the first and the last block of a grid (with several dimensions one block
+per corner, edge and face), and one from each of equal stretches in between: together 1 %, but in
+between at least 20 (or 1 %, rounded up, if that is fewer). Each counter gets a 95 % confidence
+interval. It may miss rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100
+with 100 times the work), and blocks of an edge unlike the one that ran. *Least coverage* is
+the share of seeds whose interval contains the true value, for the worst counter.
 
 Student's interval alone is too narrow: in a sparse matrix whose rows have Pareto's lengths
 (exponent 1.3) a few blocks do much of the work, and it covers the true value in 70 to 85 % of the
-samples. `analyzer/counting/interval.py` therefore widens it by the distance of the farthest group
-of sampled blocks. With four blocks of such a matrix it reaches from almost nothing to three times
-the value; for equal blocks, as in the transpose, nothing is added."""
+samples. So the blocks in between are split into at most 20 groups, each of which gives a value
+of the counter. The interval is widened by the distance from the median value to the least (below)
+and to the greatest (above), times 10 / groups. With four blocks of such a matrix it reaches from
+almost 0 to 3 times the value."""
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {

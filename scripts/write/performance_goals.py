@@ -45,8 +45,8 @@ SIMULATOR = (
     " longer. For BFS see the next item."
 )
 BARE = (
-    "BFS: it has a launch for each level, each with a fixed cost of some 2 ms in a trace: preparing"
-    " the launch, writing seven files."
+    "BFS: it has a launch for each level, each with a fixed cost of some 2 ms in a trace (to"
+    " prepare it and write seven files)."
 )
 LANES = (
     "Lane instructions: registers of alternating warps pass through the processor's caches; time"
@@ -77,8 +77,8 @@ SAMPLING = (
     "Sampling: a trace with one launch has a fixed cost of some 4 ms, whatever its blocks: seven"
     " files and a manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also"
     " write to some 5,000 pages of memory, which the system zeroes at 2 µs each. The sample of SpMV"
-    " has 6 of 391 blocks, so it could reach 65 x at most. With 16 times as many rows the fixed"
-    " cost matters less, and the target is met."
+    " has 6 of 391 blocks (4 and the ends), so it could reach 65 x at most. With 16 times as many"
+    " rows the fixed cost matters less, and the target is met."
 )
 
 
