@@ -21,8 +21,8 @@ def test_counts_that_equal_the_chip_s_are_those_of_the_page() -> None:
     assert part
     assert whole
     assert taken
-    headline = f"**{whole[2]} % of {whole[1]} counts of memory accesses and launches equal"
-    assert f"{headline} Nsight Compute's** on an H200, {part[2]} % where" in readme
+    headline = f"**{whole[2]} % of {whole[1]} values equal Nsight Compute's** on an H200"
+    assert f"{headline}, {part[2]} % where" in readme
     assert f"compared {whole[1]} values of {taken[1]} launches" in readme
     assert f"on that H200: {whole[2]} % are equal" in readme
     assert f"({part[1]} values) {part[2]} % are equal" in readme
