@@ -214,7 +214,9 @@ def _head(finding: Finding) -> str:
 
 def _what(finding: Finding) -> str:
     """Return what was found, and how many other accesses of the line have it too."""
-    return finding.what + (f"; the same for {_accesses(finding.others)}" * bool(finding.others))
+    if not finding.others:
+        return finding.what
+    return f"{finding.what}; the same for {_accesses(finding.others)}"
 
 
 def _accesses(others: int) -> str:
