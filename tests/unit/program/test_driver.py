@@ -524,6 +524,7 @@ import atexit, ctypes, os, pathlib, shutil, sys, tempfile
 text = pathlib.Path("scale.ptx").read_text()
 cubin = pathlib.Path("scale.cubin").read_bytes()
 assert os.environ["CUTE_DSL_KEEP"].split(",")[-1] == "ptx"
+os.makedirs(os.environ[sys.argv[1]], exist_ok=True)  # as Warp does
 folder = pathlib.Path(tempfile.mkdtemp(dir=os.environ[sys.argv[1]]))
 atexit.register(shutil.rmtree, folder)
 (folder / "scale.ptx").write_text(text)
