@@ -82,10 +82,11 @@ TARGETS = (
     """## Targets and results
 
 Targets are written "at least" or "at most"; a bold result misses its target. `x` is the time of
-another program divided by cutrace's, from the launch to the closed trace: more is better. Numba's
-simulator ran the size in brackets. The *bare recorder* (`scripts/measure/bench_recorder.cpp`), a
-loop compiled by g++, runs warps and keeps their rows, but checks no addresses and writes nothing.
-The last two columns are cutrace's time divided by its: less is better."""
+another program divided by cutrace's, from the launch to the closed trace: more is better. For
+Numba's simulator both ran the size in brackets. The *bare recorder*
+(`scripts/measure/bench_recorder.cpp`), a loop compiled by g++, runs warps and keeps their rows, but
+checks no addresses and writes nothing. The last two columns are cutrace's time divided by the
+recorder's, which has SpMV and BFS: less is better."""
     ""
 )
 MEMORY = """Memory, with 10^8 accesses of lanes: the peak of the process, interpreter and libraries
@@ -114,8 +115,9 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     yield (
         "## How cost grows\n\nThe table fits the time by `offset + slope * size`; R² is 1 for a"
         " perfect line. Replay is without caches; its slopes are uncertain, since these traces are"
-        " small: for a row of a larger one use the [table of rates](#targets-and-results). The"
-        " newest devices come first and share most of a replay; the oldest have rules of their own."
+        " small: for a row of a larger one use the [table of rates](#targets-and-results)."
+        " Devices are added from the newest, which share most of a replay, to the oldest, with"
+        " rules of their own: no line fits."
     )
     yield _table(
         ("what", "sizes", "slope", "offset, s", "R²"),
@@ -157,10 +159,11 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 SAMPLING = """## Samples of blocks
 
 `--sample-blocks 1%` runs the first and the last block of a grid (with several dimensions one block
-per corner, edge and face), and one from each of equal stretches in between: together 1 %, but in
-between at least 20 (or 1 %, rounded up, if that is fewer). Each counter gets a 95 % confidence
-interval. It may miss rare blocks unlike all others (most samples of 40 blocks miss 1 block in 100
-with 100 times the work), and blocks of an edge unlike the one that ran. *Least coverage* is
+per corner, edge and face), and one from each of equal stretches in between: together 1 %. Of
+grids below 2,000 blocks it runs 1 %, rounded up, and the ends: of 391 blocks 4 and 2. From there on
+at least 20 lie in between. Each counter gets a 95 % confidence interval. It may miss rare blocks
+unlike all others (if 1 in 100 blocks has 100 times the work, most samples of 40 have none of
+these), and blocks of an edge unlike the one that ran. *Least coverage* is
 the share of seeds whose interval contains the true value, for the worst counter.
 
 Student's interval alone is too narrow: in a sparse matrix whose rows have Pareto's lengths

@@ -37,7 +37,7 @@ NAMES = {
 """The work of each case: its size, and in brackets the one for Numba's simulator."""
 OCLGRIND = (
     "Oclgrind uses both cores; cutrace ran blocks on one and compressed on the other. For SpMV even"
-    " the bare recorder takes a twentieth of Oclgrind's time, which is all that 20 x leaves."
+    " the bare recorder, which does less, is only 20 times as fast as Oclgrind."
 )
 SIMULATOR = (
     "Numba's simulator: for a thread of SpMV, which computes a row with random reads, it takes"
@@ -71,14 +71,15 @@ CACHES = (
 MEMORY = (
     "Memory: buffers are bounded, but some fill only after many rows. A replay of wander with"
     " caches grows by 56 MB from 10^7 to 10^8 accesses: 32 MB are rows of resident blocks whose"
-    " order is not known yet, 14 MB buffers of Arrow. At 2 x 10^8 its peak is no higher."
+    " order is not known yet, 14 MB buffers of Arrow, 10 MB other. At 2 x 10^8 its peak is no"
+    " higher."
 )
 SAMPLING = (
     "Sampling: a trace with one launch has a fixed cost of some 4 ms, whatever its blocks: seven"
     " files and a manifest, buffers, and preparing the kernel. The 164 blocks of the transpose also"
-    " write to some 5,000 pages of memory, which the system zeroes at 2 µs each. The sample of SpMV"
-    " has 6 of 391 blocks (4 and the ends), so it could reach 65 x at most. With 16 times as many"
-    " rows the fixed cost matters less, and the target is met."
+    " write to some 5,000 pages of memory, which the system zeroes at 2 µs each. The sample of"
+    " SpMV, 6 of 391 blocks, could reach 65 x without it. With 16 times as many rows the fixed cost"
+    " matters less, and the target is met."
 )
 
 
