@@ -123,7 +123,8 @@ def test_a_source_has_the_lines_of_the_python_file_that_it_is_written_in() -> No
     text = Path(__file__).read_text()
     first = text[: text.index('OWN = """')].count("\n") + 1
     source = nvcc_host.with_lines_of_python(f"int before;\n{OWN}int after;\n")
-    assert source == f'int before;\n\n#line {first} "{__file__}"\n{OWN}int after;\n'
+    own = f'int before;\n\n#line {first} "{__file__}"\n{OWN}'
+    assert source == f'{own}\n#line 7 "<generated>"\nint after;\n'
     assert nvcc_host.with_lines_of_python("int generated;") == "int generated;"
     escaped = "__global__ void k()\n{\n}\n"  # its lines are not those of the file
     assert nvcc_host.with_lines_of_python(escaped) == escaped

@@ -124,18 +124,28 @@ def _changed_since(begin: int, path: str) -> bool:
         return True
 
 
+GENERATED = "<generated>"
+"""The file of CUDA C++ that no Python file has, as a framework puts it around a kernel."""
+
+
 def with_lines_of_python(source: str) -> str:
-    """Return CUDA C++ with the file and line of each part that a calling Python file has."""
+    """Return CUDA C++ with the file and line of each part that a calling Python file has.
+
+    What follows such a part has lines of the whole source, under the name `GENERATED`.
+    """
     frame = sys._getframe()
     files = set[str]()
     while frame := frame.f_back:  # type: ignore[assignment]
         files.add(frame.f_code.co_filename)
+    marked = source
     for file in sorted(files):
         for line, text in _cuda_texts(file):
-            before, found, after = source.partition(text)
+            before, found, after = marked.partition(text)
             if found:
-                source = f'{before}\n#line {line} "{file}"\n{text}{after}'
-    return source
+                next_line = source[: source.index(text) + len(text)].count("\n") + 1
+                rest = f'\n#line {next_line} "{GENERATED}"\n{after}' if after else ""
+                marked = f'{before}\n#line {line} "{file}"\n{text}{rest}'
+    return marked
 
 
 _KERNEL = re.compile(r"\b__global__\b[^;{}]*\{")
