@@ -115,7 +115,7 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 
 OTHER = "h100_fresh2.json"
-BOTH_CHIPS = """These are counts of the architecture: an {other} gives the same. Of
+BOTH_CHIPS = """These are counts of the architecture: an {other} gives nearly the same. Of
 {of} counts of the first {launches} launches of `fresh2*.cu` {equal} are equal on both
 chips; the others depend on timing."""
 
