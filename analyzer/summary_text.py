@@ -58,7 +58,8 @@ def summary_lines(on: Sequence[LaunchProfile], width: int | None) -> Iterator[Li
         named = f"{', '.join(devices)}: {text}"
         yield from ((line, "") for line in wrapped(named, width, hang=""))
     if running:
-        differs = any(_hot_texts(one) != _hot_texts(running[0]) for one in running[1:])
+        first, *others = map(_hot_texts, running)
+        differs = any(each != first for each in others)
         where = f" on {running[0].device}" * (differs or len(running) < len(on))
         yield from _hot_lines(running[0], width, where)
 

@@ -78,8 +78,7 @@ def _reasons(goals: Sequence[Goal]) -> Iterator[str]:
         yield "Missed targets, and why:\n\n" + "\n".join(f"- {reason}" for reason in missed)
 
 
-TARGETS = (
-    """## Targets and results
+TARGETS = """## Targets and results
 
 Targets are written "at least" or "at most"; a bold result misses its target. `x` is the time of
 another program divided by cutrace's, from the launch to the closed trace: more is better. For
@@ -87,8 +86,6 @@ Numba's simulator both ran the size in brackets. The *bare recorder*
 (`scripts/measure/bench_recorder.cpp`), a loop compiled by g++, runs warps and keeps their rows, but
 checks no addresses and writes nothing. The last two columns are cutrace's time divided by the
 recorder's, which has SpMV and BFS: less is better."""
-    ""
-)
 MEMORY = """Memory, with 10^8 accesses of lanes: the peak of the process, interpreter and libraries
 (100 to 170 MB) included, and its relative increase from 10^7 accesses (0.1 is 10 %):"""
 

@@ -55,6 +55,18 @@ def _pair(lifter: Lifter, names: Sequence[str]) -> str:
     return lifter.compute("mov.b64", f"{{{', '.join(names)}}}", kind="d")
 
 
+def _half(lifter: Lifter, form: str, operand: Operand, *values: str) -> str:
+    """Return the low 16 bits of what an instruction makes of an operand."""
+    part = lifter.compute(form, lifter.word(operand), *values)
+    return lifter.compute("cvt.u16.u32", part, kind="h")
+
+
+def _size(lifter: Lifter, operand: Operand) -> str:
+    """Return the bytes of a bulk copy: the low 16 bits of its operand are those by 16."""
+    count = lifter.compute("and.b32", lifter.word(operand), "0xffff")
+    return lifter.compute("shl.b32", count, "4")
+
+
 def _without_hint(lifter: Lifter) -> list[Operand]:
     """Return the operands; how caches keep what is copied is left out."""
     return [o for o in lifter.operands if not o.text.startswith("desc[")]
@@ -183,15 +195,12 @@ def bulk_copy(lifter: Lifter) -> None:
         kind = f"{operation}{noftz}{element}"
     lifter.operands = _without_hint(lifter)
     to, source, number = lifter.require(3)
-    count = lifter.compute("and.b32", lifter.word(number), "0xffff")
-    size = lifter.compute("shl.b32", count, "4")
+    size = _size(lifter, number)
     _leader(lifter)
     lifter.refuse_if(len(spaces) != 2 or (multicast and spaces != ["S", "G"]))
     mask: list[str] = []
     if multicast:
-        part = lifter.compute("shr.u32", lifter.word(number), "16")
-        half = lifter.compute("cvt.u16.u32", part, kind="h")
-        mask = [half]
+        mask = [_half(lifter, "shr.u32", number, "16")]
     if spaces[1] == "G":
         where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
     else:
@@ -214,8 +223,7 @@ def prefetch_bulk(lifter: Lifter) -> None:
     lifter.one({"L2": ""})
     lifter.operands = _without_hint(lifter)
     source, number = lifter.require(2)
-    count = lifter.compute("and.b32", lifter.word(number), "0xffff")
-    size = lifter.compute("shl.b32", count, "4")
+    size = _size(lifter, number)
     _leader(lifter)
     where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
     lifter.emit("cp.async.bulk.prefetch.L2.global", where, size, guarded=True)
@@ -254,9 +262,7 @@ def tensor_copy(lifter: Lifter) -> None:
         lifter.emit(form, where, *more, guarded=True)
         return
     if multicast:
-        part = lifter.compute("shr.u32", lifter.word(others[0]), "16")
-        half = lifter.compute("cvt.u16.u32", part, kind="h")
-        more.append(half)
+        more.append(_half(lifter, "shr.u32", others[0], "16"))
     place, barrier = (_shared(lifter, name) for name in _uniform(lifter, 2, box))
     form = f"cp.async.bulk.tensor.{shape}.shared::cluster.global{mode}{_BARRIER}"
     lifter.emit(form + ".multicast::cluster" * multicast, place, where, barrier, *more,
@@ -265,11 +271,9 @@ def tensor_copy(lifter: Lifter) -> None:
 
 def _offsets(lifter: Lifter, operand: Operand, rank: int) -> list[str]:
     """Return the offsets of an im2col box: 16 bits have 1, 2 or 3 of them."""
-    halves, bits = [], 16 // (rank - 2)
-    for number in range(rank - 2):
-        part = lifter.compute("bfe.u32", lifter.word(operand), str(bits * number), str(bits))
-        half = lifter.compute("cvt.u16.u32", part, kind="h")
-        halves.append(half)
+    bits = 16 // (rank - 2)
+    places = (str(bits * number) for number in range(rank - 2))
+    halves = [_half(lifter, "bfe.u32", operand, place, str(bits)) for place in places]
     return [f"{{{', '.join(halves)}}}"]
 
 

@@ -608,11 +608,11 @@ class Lifter:
                 self.emit("nanosleep.u32", "0")
                 continue
             if not flow.add(instruction):
-                handler = handlers.get(self.opcode) or (
-                    handlers.get(self.opcode[1:]) if self.opcode[:1] == "U" else None
-                )
                 if not self.opcode:
                     raise self.refuse("nvdisasm has no name for this instruction")
+                handler = handlers.get(self.opcode) or (
+                    handlers.get(self.opcode[1:]) if self.opcode[0] == "U" else None
+                )
                 if handler is None:
                     raise self.refuse(f"cutrace does not know the opcode {self.opcode}")
                 try:

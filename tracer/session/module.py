@@ -1,7 +1,7 @@
 """Compiled modules: their kernels and variables.
 
-The functions below Module list the kernels of a source as written, and explain a name that is not
-among them.
+The functions below Module list the kernels of a source as written, explain a name that is not among
+them, and name the shared arrays of Numba.
 """
 
 import ast
@@ -203,9 +203,13 @@ _OPEN = "_cudapy_smem"
 def numba_names(
     variables: Sequence[str], instructions: pa.Table, sources: Mapping[str, str]
 ) -> Mapping[str, str]:
-    """Return the names of a kernel's shared arrays by PTX name; empty without arrays of Numba.
+    """Return the names of a kernel's shared arrays by PTX name, such as `tile` of
+    `tile = cuda.shared.array(...)` for `_cudapy_smem_1`; empty without arrays of Numba.
 
-    `instructions` is the kernel's table of the trace, `sources` are texts by path.
+    Numba numbers the arrays of a process as it compiles them, those of one function from top to
+    bottom. If the kernel has as many as a function of its source assigns, they have the names
+    there. Otherwise (arrays of device functions, or removed ones) a name says where the array is
+    first used. `instructions` is the kernel's table of the trace, `sources` are texts by path.
     """
     if not any(name.startswith(_OPEN) for name in variables):
         return {}

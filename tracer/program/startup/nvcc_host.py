@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -247,7 +247,7 @@ def _toolkit() -> str | None:
 def serve_tvm_ffi(extension: Any) -> None:
     """Make `tvm_ffi.cpp` build with cutrace's toolkit, for the device, without nvidia-smi."""
     find_home, find_target = extension._find_cuda_home, extension._get_cuda_target
-    extension._find_cuda_home = lambda: _toolkit() or find_home()
+    extension._find_cuda_home = cache(lambda: _toolkit() or find_home())
 
     def target() -> str:
         if "TVM_FFI_CUDA_ARCH_LIST" in os.environ:
