@@ -363,7 +363,7 @@ class Kernel:
     that block b or a successor reads before writing. `meetings` are the pcs of warp-synchronous
     instructions at which divergent lanes can meet: each is a block by itself. `rows` are the rows
     of the trace's table of instructions by pc, where several stand for one of the machine; empty:
-    each is a row. `held` are blocks at which lanes always wait for those to come.
+    each is a row. At `meeting_blocks` lanes always wait for those still to come.
     """
 
     name: str
@@ -375,7 +375,7 @@ class Kernel:
     live_out: tuple[frozenset[tuple[int, str]], ...]
     meetings: frozenset[int] = frozenset()
     rows: tuple[int, ...] = ()
-    held: frozenset[int] = frozenset()
+    meeting_blocks: frozenset[int] = frozenset()
 
     def position(self, block: BasicBlock, pc: int) -> int:
         """Return how many rows of the trace's table the block has before an instruction."""

@@ -127,21 +127,21 @@ def _load(space: str) -> Handler:
             lifter.emit(form, _vector(names), address, guarded=True)
             return
         # Where it is false the result is zero; the address may be in the registers of the result.
-        loads, made = lifter.both(lifter.predicate(condition[0])), [lifter.new() for _ in names]
-        for each in made:
+        loads, output = lifter.both(lifter.predicate(condition[0])), [lifter.new() for _ in names]
+        for each in output:
             lifter.emit("mov.b32", each, "0")
-        lifter.lines.append((f"@{loads} {form} {_vector(made)}, {address};", lifter.now))
-        for each, value in zip(names, made, strict=True):
+        lifter.lines.append((f"@{loads} {form} {_vector(output)}, {address};", lifter.now))
+        for each, value in zip(names, output, strict=True):
             lifter.emit("mov.b32", each, value, guarded=True)
 
     return lift
 
 
 def _width(lifter: Lifter) -> tuple[str, int]:
-    taken = lifter.take(*_WIDTHS)
-    if len(taken) > 1:
+    widths = lifter.take(*_WIDTHS)
+    if len(widths) > 1:
         raise lifter.refuse("cutrace does not know these modifiers")
-    return _WIDTHS[taken[0]] if taken else ("b32", 1)
+    return _WIDTHS[widths[0]] if widths else ("b32", 1)
 
 
 def _store(space: str) -> Handler:
@@ -175,8 +175,8 @@ COUNT = 1 << 20
 
 
 def _mbarrier_pair(lifter: Lifter, low: str, high: str) -> tuple[str, str]:
-    """Return a pair of words to store, as the engine's mbarrier if it is that of a chip that nobody
-    has arrived at: since 10.0 a plain store may initialize one.
+    """Return a pair of words to store: the engine's mbarrier in place of the chip's initial one,
+    which code for 10.0 and newer may store like any other words.
 
     Bits 1 to 20 and 43 to 62 both have 2^20 - n, for n arrivals, bit 63 the phase, and all others
     are 0. The engine has n in bits 0 to 19 and 20 to 39, and the phase in bit 61.
@@ -184,8 +184,8 @@ def _mbarrier_pair(lifter: Lifter, low: str, high: str) -> tuple[str, str]:
     other = lifter.compute("xor.b32", lifter.compute("shl.b32", low, "10"), high)
     other = lifter.compute("shl.b32", other, "1")  # without the phase
     is_second = lifter.compute("setp.eq.u32", other, "0", kind="p")
-    rest = lifter.compute("and.b32", low, str(~(COUNT - 2) & 0xFFFFFFFF))
-    initial = lifter.compute("setp.eq.and.u32", rest, str(COUNT), is_second, kind="p")
+    low_fields = lifter.compute("and.b32", low, str(~(COUNT - 2) & 0xFFFFFFFF))
+    initial = lifter.compute("setp.eq.and.u32", low_fields, str(COUNT), is_second, kind="p")
     number = lifter.compute("sub.u32", str(COUNT), lifter.compute("shr.u32", low, "1"))
     both = lifter.compute("or.b32", lifter.compute("shl.b32", number, "20"), number)
     phase = lifter.compute("and.b32", high, "0x80000000")
@@ -243,22 +243,22 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
             operation = f"{operation}.noftz"
         operands = lifter.require(*((2,) if reduces else (4,) if is_swap and space == "shared" else
                                (3, 4, 5)))  # fmt: skip
-        done: Operand | None = None
+        status: Operand | None = None
         if operands[0].kind == "P":
-            done = operands[0] if operands[0].number >= 0 else None
+            status = operands[0] if operands[0].number >= 0 else None
             operands = operands[1:]
         target = None if reduces else operands[0]
         place, *values = operands if reduces else operands[1:]
         address = address_of(lifter, place, space)
-        if done is not None:  # it does nothing in another space, and says so
-            _only_global(lifter, done, address)
+        if status is not None:  # an address of another space: no access, and the predicate is false
+            _only_global(lifter, status, address)
         read = [lifter.wide(v) if size == 8 else _plain(lifter, v) for v in values]
         if target is None:
             lifter.emit(f"red{name}.{operation}.{kind}", address, *read, guarded=True)
         elif size == 8:
-            made = lifter.new("d")
-            lifter.emit(f"atom{name}.{operation}.{kind}", made, address, *read, guarded=True)
-            lifter.put_wide(target, made)
+            output = lifter.new("d")
+            lifter.emit(f"atom{name}.{operation}.{kind}", output, address, *read, guarded=True)
+            lifter.put_wide(target, output)
         else:
             lifter.emit(
                 f"atom{name}.{operation}.{kind}", lifter.to(target), address, *read, guarded=True
@@ -288,18 +288,18 @@ def _update_several(
         return
     wide = []
     for each in values:
-        pairs = _as_registers(lifter, [lifter.wide(_behind(each, n)) for n in (0, 2)])
+        pairs = _as_registers(lifter, [lifter.wide(_next_register(each, n)) for n in (0, 2)])
         wide.append(lifter.compute("mov.b128", _vector(pairs), kind="q"))
-    made = lifter.new("q")
-    lifter.emit(f"atom{name}.{operation}.b128", made, address, *wide, guarded=True)
+    output = lifter.new("q")
+    lifter.emit(f"atom{name}.{operation}.b128", output, address, *wide, guarded=True)
     if to is not None and not to.is_zero:
         halves = [lifter.new("d"), lifter.new("d")]
-        lifter.emit("mov.b128", f"{{{', '.join(halves)}}}", made, guarded=False)
+        lifter.emit("mov.b128", f"{{{', '.join(halves)}}}", output, guarded=False)
         for n, half in zip((0, 2), halves, strict=True):
-            lifter.put_wide(_behind(to, n), half)
+            lifter.put_wide(_next_register(to, n), half)
 
 
-def _behind(operand: Operand, words: int) -> Operand:
+def _next_register(operand: Operand, words: int) -> Operand:
     if operand.is_zero:
         return operand
     number = operand.number + words
@@ -310,13 +310,13 @@ def _as_registers(lifter: Lifter, values: list[str]) -> list[str]:
     return [v if v[0] == "%" else lifter.compute("mov.b64", v, kind="d") for v in values]
 
 
-def _only_global(lifter: Lifter, done: Operand, address: str) -> None:
-    """Let the rest of an instruction run in the lanes whose address is global."""
+def _only_global(lifter: Lifter, status: Operand, address: str) -> None:
+    """Guard the instruction by whether a lane's address is global; put that into `status`."""
     place = lifter.new("d")
     base, _, offset = address.strip("[]").partition("+")
     lifter.emit("add.s64", place, base, offset or "0")
     inside = lifter.compute("isspacep.global", place, kind="p")
-    lifter.emit("mov.pred", lifter.to(done), inside)
+    lifter.emit("mov.pred", lifter.to(status), inside)
     lifter.set_guard(lifter.both(inside))
 
 
@@ -347,11 +347,11 @@ def _spin(lifter: Lifter, name: str, space: str) -> None:
 
 def copy_async(lifter: Lifter) -> None:
     """LDGSTS: from global to shared memory, past the registers."""
-    lifter.take("E", "LTC64B", "LTC128B", "LTC256B", "CONSTANT")  # nobody writes there meanwhile
+    lifter.take("E", "LTC64B", "LTC128B", "LTC256B", "CONSTANT")  # CONSTANT: nothing writes there
     fills = lifter.has("ZFILL")
     bypass = lifter.has("BYPASS")
     size = lifter.one({"128": "16", "64": "8"}, "4")
-    # Since 9.0 a descriptor may stand before the address as an operand of its own.
+    # From 9.0 on a descriptor may be a separate operand before the address.
     lifter.operands = [o for o in lifter.operands if o.kind != "#" or o.text[:5] != "desc["]
     to, place, *condition = lifter.require(2, 3)
     target, source = address_of(lifter, to, "shared"), address_of(lifter, place, "global")
@@ -430,7 +430,7 @@ def barrier(lifter: Lifter) -> None:
 
 
 def barrier_result(lifter: Lifter) -> None:
-    """B2R.RESULT: what the reduction of a barrier gave."""
+    """B2R.RESULT: the result of a barrier's reduction."""
     lifter.refuse_if(not lifter.has("RESULT"))
     to, *holds = lifter.require(1, 2)
     if to.number >= 0:
@@ -531,8 +531,8 @@ _OFFSET_BITS = {"TEX": 4, "TLD": 4, "TLD4": 6}
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a texture is read: its handle, and the registers of a layer, of coordinates, of a
-    level and of offsets, in this order."""
+    """The source operands of a texture read: its handle, and registers with the layer, the
+    coordinates, the level and the offsets, in this order."""
 
     geometry: str
     handle: str
@@ -543,7 +543,7 @@ class _Place:
 
 
 def texture(lifter: Lifter) -> None:
-    """TEX, TLD and TLD4: four channels of a texel, or of four texels one each, of which a mask says
+    """TEX, TLD and TLD4: the four channels of a texel, or one channel of four texels; a mask says
     which are written."""
     texts = list(lifter.now.operands)
     at = next((n for n, text in enumerate(texts) if text in _GEOMETRIES), None)
@@ -586,8 +586,8 @@ def _place(
     lifter: Lifter, name: str, handle: str, sources: list[Operand], splits: bool,
     more: tuple[bool, bool],
 ) -> _Place:  # fmt: skip
-    """Read the registers of coordinates: the second operand has what is behind them, or with
-    `splits` the second half of all."""
+    """Read the registers of coordinates. The second operand has the values after them, or with
+    `splits` the second half of all values."""
     geometry = _GEOMETRIES[name]
     layers = int(geometry[0] == "a")
     axes = 3 if "cube" in geometry else int(geometry.strip("ad"))
@@ -626,12 +626,12 @@ def _fetch(
         ]
         operands.append(_vector(steps + steps[-1:] * (len(steps) == 3), always=True))
     lifter.emit(f"{verb}.{place.geometry}.v4.b32.{kind}", *operands, guarded=True)
-    wanted = [texel for number, texel in enumerate(texels) if mask >> number & 1]
+    written_texels = [texel for number, texel in enumerate(texels) if mask >> number & 1]
     places: list[str] = []
     for each in results:
         if each.number >= 0:
             places += registers(each, 2)
-    for to, texel in zip(places, wanted, strict=False):
+    for to, texel in zip(places, written_texels, strict=False):
         lifter.emit("mov.b32", to, texel)
 
 
@@ -692,7 +692,7 @@ def surface(lifter: Lifter) -> None:
         lifter.refuse_if(lifter.opcode == "SULD")
         kind, count = "b32", int(lifter.one(_CHANNELS, "4"))
     else:
-        kind, count = _ELEMENTS[taken[0]] if (taken := lifter.take(*_ELEMENTS)) else ("b32", 1)
+        kind, count = _ELEMENTS[forms[0]] if (forms := lifter.take(*_ELEMENTS)) else ("b32", 1)
     if lifter.modifiers:
         raise lifter.refuse(f"cutrace does not know the modifier `.{lifter.modifiers[0]}`")
     vector = f".v{count}" if count > 1 else ""
@@ -715,14 +715,14 @@ def surface(lifter: Lifter) -> None:
 
 
 def _surface_handle(lifter: Lifter, operands: list[Operand]) -> str:
-    """Return the handle of a surface, of which code since 8.0 reads the lower word alone."""
+    """Return the handle of a surface. Code for 8.0 and newer reads only its lower word."""
     if operands[0].text.startswith("UR"):
         if any(o.kind != "#" or o.number for o in operands[1:]):
             raise lifter.refuse("cutrace does not know this kind of surface")
-        made = lifter.new("d")
+        output = lifter.new("d")
         upper = lifter.compute("mov.b32", str(SURFACES >> 32))
-        lifter.emit("mov.b64", made, f"{{%{operands[0].text}, {upper}}}")
-        return made
+        lifter.emit("mov.b64", output, f"{{%{operands[0].text}, {upper}}}")
+        return output
     extra, index = operands
     if extra.kind != "#" or extra.number:
         raise lifter.refuse("cutrace does not know this kind of surface")
@@ -746,7 +746,7 @@ def _update_surface(
 
 
 def call(lifter: Lifter) -> None:
-    """CALL.ABS: a function of the driver, whose address bank 4 had."""
+    """CALL.ABS: call a function of the driver by its address from constant bank 4."""
     if not lifter.has("ABS"):
         raise lifter.refuse("cutrace does not know this call")
     lifter.take("NOINC")
@@ -761,11 +761,11 @@ def call(lifter: Lifter) -> None:
         return
     where = lifter.wide(lifter.operands[0])
     for name in names:
-        same, behind = lifter.new("p"), f"C{lifter.now.address:x}_{name}"
+        same, end = lifter.new("p"), f"C{lifter.now.address:x}_{name}"
         lifter.emit("setp.ne.u64", same, where, str(function_address(lifter.code, name)))
-        lifter.lines.append((f"@{same} bra {behind};", lifter.now))
+        lifter.lines.append((f"@{same} bra {end};", lifter.now))
         _call_function(lifter, name)
-        lifter.label(behind)
+        lifter.label(end)
     lifter.compute("mov.b32", "0")
 
 

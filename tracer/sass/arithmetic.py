@@ -54,11 +54,11 @@ def _split(lifter: Lifter, sources: int) -> tuple[list[Operand], list[Operand], 
     written: list[Operand] = []
     while operands and operands[0].kind == "P":
         written.append(operands.pop(0))
-    between, behind = operands[:sources], operands[sources:]
+    between, predicates = operands[:sources], operands[sources:]
     lifter.refuse_if(
-        len(between) != sources or any(o.kind != "P" for o in behind) or len(written) > 2
+        len(between) != sources or any(o.kind != "P" for o in predicates) or len(written) > 2
     )
-    return written, between, behind
+    return written, between, predicates
 
 
 def _is_written(predicates: list[Operand]) -> bool:
@@ -66,10 +66,10 @@ def _is_written(predicates: list[Operand]) -> bool:
 
 
 def _extended(lifter: Lifter, value: str, signed: bool = False) -> str:
-    made = lifter.new("d")
+    output = lifter.new("d")
     if value[0] == "%":
-        lifter.emit("cvt.s64.s32" if signed else "cvt.u64.u32", made, value)
-        return made
+        lifter.emit("cvt.s64.s32" if signed else "cvt.u64.u32", output, value)
+        return output
     number = int(value, 0) & 0xFFFFFFFF
     return str(number - (1 << 32) if signed and number >> 31 else number)
 
@@ -115,12 +115,12 @@ def add3(lifter: Lifter) -> None:
     extended, saturates = lifter.has("X"), lifter.has("ISAT", "SAT")
     lifter.take("U32", "S32")
     sources = 3 if lifter.opcode.endswith("IADD3") else 2
-    written, values, behind = _split(lifter, sources)
+    written, values, predicates = _split(lifter, sources)
     if saturates:
         zeros = [each for each in values if each.is_zero]
         others = [each for each in values if not each.is_zero]
-        a, b, *rest = sorted([*others, *zeros][:2], key=lambda each: each.negative) + others[2:]
-        lifter.refuse_if(extended or _is_written(written) or a.negative or rest)
+        a, b, *third = sorted([*others, *zeros][:2], key=lambda each: each.negative) + others[2:]
+        lifter.refuse_if(extended or _is_written(written) or a.negative or third)
         form = "sub.sat.s32" if b.negative else "add.sat.s32"
         lifter.emit(form, lifter.to(lifter.operands[0]), lifter.word(a),
                     lifter.word(replace(b, negative=False)))  # fmt: skip
@@ -130,12 +130,12 @@ def add3(lifter: Lifter) -> None:
         total = lifter.word(first)
         for number, each in enumerate(more):
             last = number == len(more) - 1
-            made = lifter.to(lifter.operands[0]) if last else lifter.new()
+            output = lifter.to(lifter.operands[0]) if last else lifter.new()
             if each.negative and not each.inverted and not each.absolute:
-                lifter.emit("sub.s32", made, total, lifter.plain(each))
+                lifter.emit("sub.s32", output, total, lifter.plain(each))
             else:
-                lifter.emit("add.s32", made, total, lifter.word(each))
-            total = made
+                lifter.emit("add.s32", output, total, lifter.word(each))
+            total = output
         if not more:
             lifter.emit("mov.b32", lifter.to(lifter.operands[0]), total)
         return None
@@ -148,7 +148,7 @@ def add3(lifter: Lifter) -> None:
         total = lifter.compute("add.u64", total, value, kind="d")
     if extra:
         total = lifter.compute("add.u64", total, str(extra), kind="d")
-    for each in behind if extended else ():
+    for each in predicates if extended else ():
         total = _carry_in(lifter, each, total)
     if total == "0":
         total = lifter.compute("mov.b64", "0", kind="d")
@@ -160,14 +160,14 @@ def add3(lifter: Lifter) -> None:
 
 def _add_wide(lifter: Lifter) -> None:
     extended = lifter.has("X")
-    written, values, behind = _split(lifter, 3 if lifter.opcode.endswith("3") else 2)
+    written, values, predicates = _split(lifter, 3 if lifter.opcode.endswith("3") else 2)
     if not _is_written(written) and not extended:
         total = lifter.wide(values[0])
         for each in values[1:]:
             total = lifter.compute("add.s64", total, lifter.wide(each), kind="d")
         lifter.put_wide(lifter.operands[0], total)
         return
-    lifter.refuse_if(len(values) > 2 or len(written) > 1 or len(behind) != extended)
+    lifter.refuse_if(len(values) > 2 or len(written) > 1 or len(predicates) != extended)
     total, carries = "0", list[str]()
     for each in values:  # a negative one is its complement and 1
         value = lifter.wide(replace(each, negative=False, inverted=False))
@@ -177,7 +177,7 @@ def _add_wide(lifter: Lifter) -> None:
         if each.negative:
             total = _sum_with_carry(lifter, total, "1", carries)
     if extended:
-        one = lifter.compute("selp.b64", "1", "0", lifter.predicate(behind[0]), kind="d")
+        one = lifter.compute("selp.b64", "1", "0", lifter.predicate(predicates[0]), kind="d")
         total = _sum_with_carry(lifter, total, one, carries)
     if _is_written(written):
         holds = carries[0]
@@ -190,10 +190,10 @@ def _add_wide(lifter: Lifter) -> None:
 def _sum_with_carry(lifter: Lifter, total: str, value: str, carries: list[str]) -> str:
     if total == "0":
         return value
-    made = lifter.compute("add.u64", total, value, kind="d")
-    carry = lifter.compute("setp.lt.u64", made, value, kind="p")
+    output = lifter.compute("add.u64", total, value, kind="d")
+    carry = lifter.compute("setp.lt.u64", output, value, kind="p")
     carries.append(carry)
-    return made
+    return output
 
 
 def multiply_add(lifter: Lifter) -> None:
@@ -201,13 +201,15 @@ def multiply_add(lifter: Lifter) -> None:
     kinds = lifter.take("WIDE", "HI", "MOV", "SHL", "IADD")
     signed = not lifter.has("U32")
     extended = lifter.has("X")
-    written, (a, b, c), behind = _split(lifter, 3)
+    written, (a, b, c), predicates = _split(lifter, 3)
     if "WIDE" in kinds or "HI" in kinds:
-        return _multiply_wide(lifter, "HI" in kinds, signed, extended, written, (a, b, c), behind)
+        return _multiply_wide(
+            lifter, "HI" in kinds, signed, extended, written, (a, b, c), predicates
+        )
     lifter.refuse_if(written)
     to = lifter.to(lifter.operands[0])
     if extended:
-        carry = lifter.number_if(behind[0], "1") if behind else "0"
+        carry = lifter.number_if(predicates[0], "1") if predicates else "0"
         total = lifter.compute("mad.lo.s32", lifter.word(a), lifter.word(b), lifter.word(c))
         lifter.emit("add.s32", to, total, carry)
     elif a.is_zero or b.is_zero:
@@ -223,7 +225,7 @@ def multiply_add(lifter: Lifter) -> None:
 
 def _multiply_wide(
     lifter: Lifter, high: bool, signed: bool, extended: bool, written: list[Operand],
-    sources: tuple[Operand, Operand, Operand], behind: list[Operand],
+    sources: tuple[Operand, Operand, Operand], predicates: list[Operand],
 ) -> None:  # fmt: skip
     a, b, c = sources
     kind = "s" if signed else "u"
@@ -232,7 +234,7 @@ def _multiply_wide(
     if not c.is_zero:
         total = lifter.compute("add.s64", product, lifter.wide(c), kind="d")
     if extended:
-        for each in behind:
+        for each in predicates:
             total = _carry_in(lifter, each, total)
     if _is_written(written):
         lifter.refuse_if(extended or len(written) > 1)
@@ -252,7 +254,7 @@ def shifted_add(lifter: Lifter) -> None:
     """
     high, extended, signed = lifter.has("HI"), lifter.has("X"), lifter.has("SX32")
     count = 4 if high and not signed else 3
-    written, values, behind = _split(lifter, count)
+    written, values, predicates = _split(lifter, count)
     a, b, *upper, shift = values
     lifter.refuse_if(shift.kind != "#" or a.absolute or a.suffix)
     to = lifter.operands[0]
@@ -281,7 +283,7 @@ def shifted_add(lifter: Lifter) -> None:
     total = lifter.compute("add.u64", _extended(lifter, part), value, kind="d")
     if extra:
         total = lifter.compute("add.u64", total, str(extra), kind="d")
-    for each in behind if extended else ():
+    for each in predicates if extended else ():
         total = _carry_in(lifter, each, total)
     lifter.emit("cvt.u32.u64", lifter.to(to), total)
     _put_carries(lifter, written, total)
@@ -303,16 +305,16 @@ def logic(lifter: Lifter) -> None:
     *written, to, a, b, c, table, other = lifter.require(6, 7)
     lifter.refuse_if(table.kind != "#" or any(o.kind != "P" for o in (*written, other)))
     number = table.number & 0xFF
-    made = lifter.new() if _is_written(written) else lifter.to(to)
+    output = lifter.new() if _is_written(written) else lifter.to(to)
     if c.is_zero and not c.inverted and number in _LOGIC:
-        lifter.emit(_LOGIC[number], made, lifter.word(a), lifter.word(b))
+        lifter.emit(_LOGIC[number], output, lifter.word(a), lifter.word(b))
     else:
-        lifter.emit("lop3.b32", made, lifter.word(a), lifter.word(b), lifter.word(c), str(number))
+        lifter.emit("lop3.b32", output, lifter.word(a), lifter.word(b), lifter.word(c), str(number))
     if _is_written(written):
         if to.number >= 0:
-            lifter.emit("mov.b32", lifter.to(to), made)
+            lifter.emit("mov.b32", lifter.to(to), output)
         joint = "and" if both else "or"
-        _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), lifter.truth(other))
+        _compare_into(lifter, "setp.ne.u32", joint, written, (output, "0"), lifter.truth(other))
 
 
 def _compare_into(
@@ -347,7 +349,7 @@ _FLOAT_ORDERS = {
 
 
 def compare_integers(lifter: Lifter) -> None:
-    """ISETP: with EX the upper words of a pair, whose lower ones are compared already."""
+    """ISETP: with EX it compares the upper words of a pair after the lower ones."""
     joint = lifter.one(_JOINTS)
     order = lifter.one(_ORDERS)
     wide = lifter.one({"U64": "u64", "S64": "s64", "64": "s64"}, "")
@@ -368,8 +370,8 @@ def compare_integers(lifter: Lifter) -> None:
     if order != "eq":
         above = lifter.compute(f"setp.{strict}.{kind}", x, y, kind="p")
         result = lifter.compute("or.pred", above, result, kind="p")
-    made = lifter.compute("selp.u32", "1", "0", result)
-    _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), lifter.truth(other))
+    output = lifter.compute("selp.u32", "1", "0", result)
+    _compare_into(lifter, "setp.ne.u32", joint, written, (output, "0"), lifter.truth(other))
 
 
 def compare_floats(lifter: Lifter) -> None:
@@ -407,7 +409,7 @@ def _choose_double(lifter: Lifter, name: str) -> None:
     Zeros are in the order of their signs, and a number is before none.
     """
     lifter.one({"AND": "and"})
-    chosen, neither, a, b, other = lifter.require(5)
+    selected, neither, a, b, other = lifter.require(5)
     lifter.refuse_if(lifter.truth(other) is not True)
     x, y = lifter.double(a), lifter.double(b)
     before = lifter.compute(f"setp.{'lt' if name == 'min' else 'gt'}.f64", x, y, kind="p")
@@ -418,7 +420,7 @@ def _choose_double(lifter: Lifter, name: str) -> None:
     two = lifter.compute("or.pred", before, zeros, kind="p")
     missing = lifter.compute("setp.neu.f64", x, x, kind="p")
     both = lifter.compute("setp.neu.and.f64", y, y, missing, kind="p")
-    lifter.emit("or.pred", lifter.to(chosen), one, two)
+    lifter.emit("or.pred", lifter.to(selected), one, two)
     lifter.emit("mov.pred", lifter.to(neither), both)
 
 
@@ -430,8 +432,8 @@ def _compare_flushed(
         lifter.emit(f"setp.{order}.ftz.f32", lifter.to(written[0]), *values)
         return
     result = lifter.compute(f"setp.{order}.ftz.f32", *values, kind="p")
-    made = lifter.compute("selp.u32", "1", "0", result)
-    _compare_into(lifter, "setp.ne.u32", joint, written, (made, "0"), other)
+    output = lifter.compute("selp.u32", "1", "0", result)
+    _compare_into(lifter, "setp.ne.u32", joint, written, (output, "0"), other)
 
 
 def logic_of_predicates(lifter: Lifter) -> None:
@@ -451,10 +453,10 @@ def logic_of_predicates(lifter: Lifter) -> None:
     results = []
     for to, numbers in ((first, table), (second, other)):
         if to.number >= 0:
-            made = lifter.compute("lop3.b32", *words, str(numbers.number & 0xFF))
-            results.append((to, made))
-    for to, made in results:
-        lifter.emit("setp.ne.u32", lifter.to(to), made, "0")
+            output = lifter.compute("lop3.b32", *words, str(numbers.number & 0xFF))
+            results.append((to, output))
+    for to, output in results:
+        lifter.emit("setp.ne.u32", lifter.to(to), output, "0")
 
 
 def move(lifter: Lifter) -> None:
@@ -481,22 +483,22 @@ def select(lifter: Lifter) -> None:
     lifter.take("FTZ")
     if lifter.has("64"):
         to, a, b, which = lifter.require(4)
-        made, first, second = lifter.new("d"), lifter.wide(a), lifter.wide(b)
+        output, first, second = lifter.new("d"), lifter.wide(a), lifter.wide(b)
     else:
         to, a, b, which = lifter.require(4)
-        made = lifter.to(to)
+        output = lifter.to(to)
         read = lifter.single if lifter.opcode.endswith("FSEL") else lifter.word
         first, second = read(a), read(b)
     holds = lifter.truth(which)
-    bits = "b64" if made.startswith("%td") else "f32" if lifter.opcode.endswith("FSEL") else "b32"
+    bits = "b64" if output.startswith("%td") else "f32" if lifter.opcode.endswith("FSEL") else "b32"
     if isinstance(holds, bool):
-        lifter.emit(f"mov.{bits}", made, first if holds else second)
+        lifter.emit(f"mov.{bits}", output, first if holds else second)
     else:
         if holds[0] == "!":
             first, second = second, first
-        lifter.emit(f"selp.{bits}", made, first, second, holds.lstrip("!"))
+        lifter.emit(f"selp.{bits}", output, first, second, holds.lstrip("!"))
     if bits == "b64":
-        lifter.put_wide(to, made)
+        lifter.put_wide(to, output)
 
 
 def shift(lifter: Lifter) -> None:
@@ -571,13 +573,13 @@ def extreme(lifter: Lifter) -> None:
             lifter.compute(f"{name}.{wide}", *map(lifter.wide, values), kind="d")
             for name in ("min", "max")
         )
-        chosen = lifter.compute("selp.b64", least, most, lifter.predicate(which), kind="d")
-        lifter.put_wide(lifter.operands[0], chosen)
+        limit = lifter.compute("selp.b64", least, most, lifter.predicate(which), kind="d")
+        lifter.put_wide(lifter.operands[0], limit)
         return
     words = [lifter.word(each) for each in values]
     if lifter.opcode.endswith("VIADDMNMX"):
-        made = lifter.compute("add.s32", words[0], words[1])
-        words = [made, words[2]]
+        output = lifter.compute("add.s32", words[0], words[1])
+        words = [output, words[2]]
     _choose(lifter, which, lambda name: f"{name}.{kind}".replace("..", "."), words, "b32")
 
 
@@ -594,7 +596,7 @@ def extreme_float(lifter: Lifter) -> None:
 
 
 def _without_signs(lifter: Lifter, values: list[Operand]) -> list[Operand]:
-    """Return operands of which the absolute values are compared."""
+    """Return the operands of a comparison of absolute values, without that modifier."""
     lifter.refuse_if(not all(each.absolute and not each.negative for each in values))
     return [replace(each, absolute=False) for each in values]
 
@@ -610,9 +612,9 @@ def _choose(
         total = values[0]
         for number, each in enumerate(values[1:]):
             ends = number == len(values) - 2 and len(names) == 1
-            made = to if ends else lifter.new()
-            lifter.emit(named(name), made, total, each, *more)
-            total = made
+            output = to if ends else lifter.new()
+            lifter.emit(named(name), output, total, each, *more)
+            total = output
         results.append(total)
     if not isinstance(holds, bool):
         if holds[0] == "!":
@@ -668,8 +670,8 @@ def special(lifter: Lifter) -> None:
     to, _ = lifter.operands
     name = lifter.now.operands[1]
     if wide and name in _WIDE:
-        made = lifter.compute("mov.u64", _WIDE[name], kind="d")
-        lifter.put_wide(to, made)
+        output = lifter.compute("mov.u64", _WIDE[name], kind="d")
+        lifter.put_wide(to, output)
     elif name == "SRZ":
         lifter.emit("mov.u32", lifter.to(to), "0")
     elif name == "SR_SWINHI":
@@ -724,13 +726,13 @@ def _all_predicates(lifter: Lifter) -> tuple[list[Operand], int]:
 
 def pack_predicates(lifter: Lifter) -> None:
     """P2R: the predicates that a mask selects, in the bits of a register's byte."""
-    (to, rest, mask), byte = _all_predicates(lifter)
+    (to, others, mask), byte = _all_predicates(lifter)
     bits = mask.number & 0x7F
-    total = lifter.compute("and.b32", lifter.word(rest), str(~(bits << byte) & 0xFFFFFFFF))
+    total = lifter.compute("and.b32", lifter.word(others), str(~(bits << byte) & 0xFFFFFFFF))
     uniform = "U" * lifter.opcode.startswith("U")
     for number in (n for n in range(7) if bits >> n & 1):
-        made = lifter.compute("selp.u32", str(1 << number + byte), "0", f"%{uniform}P{number}")
-        total = lifter.compute("or.b32", total, made)
+        output = lifter.compute("selp.u32", str(1 << number + byte), "0", f"%{uniform}P{number}")
+        total = lifter.compute("or.b32", total, output)
     lifter.emit("mov.b32", lifter.to(to), total)
 
 
@@ -798,15 +800,15 @@ def _double(name: str) -> Handler:
         rounding = lifter.one(_ROUNDINGS, ".rn")
         to, *values = lifter.require(4 if name == "fma" else 3, 5)
         values = [v for v in values if not (name != "fma" and v.is_zero and len(values) > 2)]
-        made = lifter.new("d")
+        output = lifter.new("d")
         form = f"{name}{rounding}.f64"
-        if name == "add" and values[1].negative:  # what is no number keeps its sign
+        if name == "add" and values[1].negative:  # a NaN keeps its sign
             form, values[1] = f"sub{rounding}.f64", replace(values[1], negative=False)
         elif name == "add" and values[0].negative:
             form = f"sub{rounding}.f64"
             values = [values[1], replace(values[0], negative=False)]
-        lifter.emit(form, made, *map(lifter.double, values))
-        lifter.put_wide(to, made)
+        lifter.emit(form, output, *map(lifter.double, values))
+        lifter.put_wide(to, output)
 
     return lift
 
@@ -833,16 +835,18 @@ def function(lifter: Lifter) -> None:
             f"{{{_as_register(lifter, '0')}, {_as_register(lifter, lifter.single(value))}}}",
             kind="d",
         )
-        made = lifter.compute(upper, pair, kind="d")
-        lifter.emit("mov.b64", f"{{{lifter.new()}, {lifter.to(to)}}}", made, guarded=True)
+        output = lifter.compute(upper, pair, kind="d")
+        lifter.emit("mov.b64", f"{{{lifter.new()}, {lifter.to(to)}}}", output, guarded=True)
         return
     half = lifter.one({"F16": "f16", "BF16": "bf16"}, "")
     if half:
         name = lifter.one({"TANH": "tanh.approx", "EX2": "ex2.approx"})
         flush = ".ftz" * (half == "bf16" and name[0] == "e")
         to, value = lifter.require(2)
-        made = lifter.compute(f"{name}{flush}.{half}", _source_value(lifter, value, half), kind="h")
-        lifter.emit("cvt.u32.u16", lifter.to(to), made)
+        output = lifter.compute(
+            f"{name}{flush}.{half}", _source_value(lifter, value, half), kind="h"
+        )
+        lifter.emit("cvt.u32.u16", lifter.to(to), output)
         return
     operation = lifter.one(_FUNCTIONS)
     to, value = lifter.require(2)
@@ -937,11 +941,11 @@ def convert(lifter: Lifter) -> None:
     read = _source_value(lifter, value, source)
     operation = f"cvt{rounding}{flush}.{target}.{source}"
     if target.endswith("64"):
-        made = lifter.compute(operation, read, kind="d")
-        lifter.put_wide(to, made)
+        output = lifter.compute(operation, read, kind="d")
+        lifter.put_wide(to, output)
     elif target in ("f16", "bf16"):
-        made = lifter.compute(operation, read, kind="h")
-        lifter.emit("cvt.u32.u16", lifter.to(to), made)
+        output = lifter.compute(operation, read, kind="h")
+        lifter.emit("cvt.u32.u16", lifter.to(to), output)
     else:
         lifter.emit(operation, lifter.to(to), read)
 
@@ -962,8 +966,8 @@ def convert_integer(lifter: Lifter) -> None:
     if types[0][1:] == "8":
         lifter.emit(f"cvt.sat.{types[0]}.{types[1]}", lifter.to(to), lifter.word(value))
         return
-    made = lifter.compute(f"cvt.sat.{types[0]}.{types[1]}", lifter.word(value), kind="h")
-    lifter.emit(f"cvt.{types[0][0]}32.{types[0]}", lifter.to(to), made)
+    output = lifter.compute(f"cvt.sat.{types[0]}.{types[1]}", lifter.word(value), kind="h")
+    lifter.emit(f"cvt.{types[0][0]}32.{types[0]}", lifter.to(to), output)
 
 
 def convert_packed(lifter: Lifter) -> None:
@@ -983,18 +987,18 @@ def convert_packed(lifter: Lifter) -> None:
         exponent = eight == "ue8m0x2"
         rounding = lifter.one({"RZ": ".rz", "RP": ".rp"}) if exponent else ".rn"
         limit = lifter.one({"SATFINITE": ".satfinite"}, *([""] * exponent))
-        made = lifter.new("h")
+        output = lifter.new("h")
         form = f"cvt{rounding}{limit}{relu}.{eight}"
         if lifter.has("UNPACK_B_MERGE_C"):
             wide = lifter.one({"BF16": "bf16x2"} if exponent else {"F16": "f16x2"})
             to, pair, before = lifter.require(3)
-            lifter.emit(f"{form}.{wide}", made, lifter.word(pair))
+            lifter.emit(f"{form}.{wide}", output, lifter.word(pair))
         else:
             lifter.one({"PACK_AB_MERGE_C": ""})
             lifter.one({"F32": ""})
             to, a, b, before = lifter.require(4)
-            lifter.emit(f"{form}.f32", made, lifter.single(a), lifter.single(b))
-        low = lifter.compute("cvt.u32.u16", made)
+            lifter.emit(f"{form}.f32", output, lifter.single(a), lifter.single(b))
+        low = lifter.compute("cvt.u32.u16", output)
         high = lifter.compute("shl.b32", lifter.word(before), "16")
         lifter.emit("or.b32", lifter.to(to), low, high)
         return
@@ -1010,10 +1014,10 @@ def convert_packed(lifter: Lifter) -> None:
     rounding, limit = lifter.one({"RZ": ".rz"}, ".rn"), ".satfinite" * lifter.has("SATFINITE")
     if lifter.has("MERGE_C"):
         to, value, before = lifter.require(3)
-        made = lifter.compute(
+        output = lifter.compute(
             f"cvt{rounding}{relu}{limit}.{kind}.f32", lifter.single(value), kind="h"
         )
-        low = lifter.compute("cvt.u32.u16", made)
+        low = lifter.compute("cvt.u32.u16", output)
         high = lifter.compute("shl.b32", lifter.word(before), "16")
         lifter.emit("or.b32", lifter.to(to), low, high)
         return
@@ -1024,7 +1028,7 @@ def convert_packed(lifter: Lifter) -> None:
 
 
 def _convert_at_random(lifter: Lifter, relu: str, eight: str) -> None:
-    """Lift F2FP.RS: random bits are added to what is cut off.
+    """Lift F2FP.RS: random bits are added to the bits that rounding drops.
 
     A pair of small numbers takes those in the upper half of the third source. Those below, or for
     numbers of 4 bits all, move up for the next pair: `cvt.rs` converts two such pairs.
@@ -1095,8 +1099,8 @@ def _pair(name: str) -> Handler:
             if each.negative:
                 value = lifter.compute("xor.b64", value, "0x8000000080000000", kind="d")
             values.append(value)
-        made = lifter.compute(f"{name}{rounding}{flush}.f32x2", *values, kind="d")
-        lifter.put_wide(to, made)
+        output = lifter.compute(f"{name}{rounding}{flush}.f32x2", *values, kind="d")
+        lifter.put_wide(to, output)
 
     return lift
 
@@ -1243,12 +1247,12 @@ def _widen(lifter: Lifter, to: Operand, values: list[Operand], saturates: bool) 
     if saturates:
         lifter.emit("cvt.sat.f32.f16", lifter.to(to), half)
         return
-    made = lifter.to(to) if not (value.negative or value.absolute) else lifter.new()
-    lifter.emit("cvt.f32.f16", made, half)
+    output = lifter.to(to) if not (value.negative or value.absolute) else lifter.new()
+    lifter.emit("cvt.f32.f16", output, half)
     if value.absolute:
-        lifter.emit("abs.f32", made if value.negative else lifter.to(to), made)
+        lifter.emit("abs.f32", output if value.negative else lifter.to(to), output)
     if value.negative:
-        lifter.emit("neg.f32", lifter.to(to), made)
+        lifter.emit("neg.f32", lifter.to(to), output)
 
 
 def difference(lifter: Lifter) -> None:

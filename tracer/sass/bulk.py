@@ -1,6 +1,6 @@
 """Bulk copies, mbarriers and clusters in machine code of 9.0.
 
-An mbarrier is a word of 64 bits there whose counts rise to 2^20; the engine has its own form. So
+An mbarrier is a word of 64 bits there with counts up to 2^20; the engine has its own form. So
 the word that initializes one, and the state that an arrival returns, are translated. Instructions
 of the uniform datapath run once for a warp: here for its first active lane.
 """
@@ -26,14 +26,14 @@ def _first_lane(lifter: Lifter, lanes: str) -> str:
 
 
 def _guard_by(lifter: Lifter, comparison: str, *values: str) -> None:
-    """Let the rest of an instruction run where its guard and a comparison hold."""
+    """Guard the instruction by its guard and a comparison."""
     name, _, kind = comparison.rpartition(".")
     form, more = (f"{name}.and.{kind}", [lifter.guard]) if lifter.guard else (comparison, [])
     lifter.set_guard(lifter.compute(form, *values, *more, kind="p"))
 
 
 def _leader(lifter: Lifter) -> None:
-    """Let the rest of an instruction run in one lane: the first that its guard lets pass."""
+    """Guard the instruction so that only the first lane that its guard lets pass runs it."""
     before = lifter.compute("and.b32", _lanes(lifter), "%lanemask_lt")
     _guard_by(lifter, "setp.eq.u32", before, "0")
 
@@ -68,7 +68,7 @@ def _size(lifter: Lifter, operand: Operand) -> str:
 
 
 def _without_hint(lifter: Lifter) -> list[Operand]:
-    """Return the operands; how caches keep what is copied is left out."""
+    """Return the operands without the descriptor with its cache hint."""
     return [o for o in lifter.operands if not o.text.startswith("desc[")]
 
 
@@ -83,11 +83,11 @@ def barrier_word(lifter: Lifter) -> None:
     elif lifter.has("PHASECHK"):
         lifter.one({"TRANS64": ""})
         name = "try_wait" if lifter.has("TRYWAIT") else "test_wait"
-        done, place, state = lifter.require(3)
+        is_complete, place, state = lifter.require(3)
         parity = lifter.compute("shr.u32", lifter.word(state), "31")
         at = address_of(lifter, place, "cluster")
         form = f"mbarrier.{name}.parity.shared.b64"
-        lifter.emit(form, lifter.to(done), at, parity, guarded=True)
+        lifter.emit(form, lifter.to(is_complete), at, parity, guarded=True)
     else:
         _arrive(lifter)
 
@@ -144,8 +144,8 @@ def _put_state(lifter: Lifter, to: Operand, state: str) -> None:
     words = []
     for first in (0, 20):
         moved = lifter.compute("shr.u64", state, str(first), kind="d")
-        left = lifter.compute("cvt.u32.u64", moved)
-        count = lifter.compute("sub.u32", "0", left)
+        pending = lifter.compute("cvt.u32.u64", moved)
+        count = lifter.compute("sub.u32", "0", pending)
         word = lifter.compute("and.b32", count, str(COUNT - 1))
         words.append(word)
     phase = lifter.compute("shr.u64", state, "61", kind="d")
@@ -346,10 +346,10 @@ def to_uniform(lifter: Lifter) -> None:
 def take_registers(lifter: Lifter) -> None:
     """USETMAXREG: more or fewer registers for a warp, which are always there."""
     lifter.take("TRY_ALLOC", "DEALLOC", "ALLOC", "CTAPOOL")
-    *done, _ = lifter.require(1, 2)
-    for each in done:
+    *status, _ = lifter.require(1, 2)
+    for each in status:
         lifter.emit("setp.eq.u32", lifter.to(each), "0", "0")
-    if not done:
+    if not status:
         nothing(lifter)
 
 
@@ -360,9 +360,9 @@ def cluster_barrier(lifter: Lifter) -> None:
     lifter.emit(f"barrier.cluster.{form}", guarded=True)
 
 
-def _without_effect(*known: str) -> Handler:
+def _without_effect(*modifiers: str) -> Handler:
     def lift(lifter: Lifter) -> None:
-        lifter.take(*known)
+        lifter.take(*modifiers)
         lifter.operands = []
         lifter.require(0)
         nothing(lifter)

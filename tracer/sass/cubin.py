@@ -1,9 +1,9 @@
 """A cubin: its kernels and variables, and the machine code of a kernel.
 
-NVIDIA's nvdisasm names the instructions, the ELF file has the rest: `.nv.info` says where the
-parameters lie in constant bank 0 and how large a thread's stack is, the symbols and relocations
-which variables and functions banks 3 and 4 have. A function in a section of its own (a program that
-was linked has such) follows the kernel, as if both were one section.
+NVIDIA's nvdisasm names the instructions. All else is in the ELF file: `.nv.info` has the offsets of
+parameters in constant bank 0 and the size of a thread's stack, the symbols and relocations have the
+variables and functions of banks 3 and 4. Linked programs keep each function in a separate section:
+it follows the kernel, as if both were one section.
 
 Source of the attributes' numbers: the names that `cuobjdump -elf` and `readelf` print beside them.
 """
@@ -94,11 +94,11 @@ class Code:
 
     `parameters` is where its parameters begin in constant bank 0, `stack` the bytes of a thread's
     stack, `banks` the bytes of constant banks by number, `variables` the symbols in bank 3, and
-    `pointers` the symbols whose addresses bank 4 has, by offset. `functions` are the addresses of
+    `pointers` the symbols with addresses in bank 4, by offset. `functions` are the addresses of
     its subroutines by name, `branch_targets` those of its indirect branches. `globals` are the
-    names of variables in global memory. `text` are the instructions' bytes, and none where several
-    sections have them. `file` is what a message names, `places` where each parameter lies, from the
-    first on.
+    names of variables in global memory. `text` are the instructions' bytes, empty if they are in
+    several sections. `file` is the name for messages, `places` are the offsets of the parameters,
+    in their order.
     """
 
     kernel: str
@@ -128,7 +128,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class KernelResources:
-    """What a cubin says of a kernel: registers a thread, bytes of static shared memory, of a
+    """A kernel's resources by its cubin: registers per thread, bytes of static shared memory, of a
     thread's frame and of constants, barriers, and its bounds.
 
     `parameters` are the offset and size of each, in order. `bounds` are directives of PTX with
@@ -176,7 +176,7 @@ class Cubin:
 
     @property
     def is_relocatable(self) -> bool:
-        """Whether it is still to be linked with others."""
+        """Whether it is an object file, to be linked with others."""
         return self.data[16] == _RELOCATABLE
 
     def _symbols(self) -> Iterator[Symbol]:
@@ -224,7 +224,7 @@ class Cubin:
         return facts
 
     def resources(self, kernel: str) -> KernelResources:
-        """Return what the file says of a kernel."""
+        """Return the resources of a kernel."""
         text, info = self._text_of(kernel), self._info(kernel)
         reserved = _RESERVED_BYTES if _RESERVED in self.sections else 0
         own = self.sections.get(f".nv.shared.{kernel}")
@@ -327,7 +327,7 @@ class Cubin:
         return places
 
     def relocations(self, section: str) -> Iterator[tuple[int, Symbol, int]]:
-        """Yield a section's relocations: the place in it, the symbol, and what is added."""
+        """Yield a section's relocations: their offset in it, the symbol, and the addend."""
         for kind, size in ((".rel", 16), (".rela", 24)):
             data = self.section(f"{kind}{section}")
             for place in range(0, len(data) - size + 1, size):
@@ -363,8 +363,8 @@ def plain(name: str) -> str:
 def _parameters(info: Mapping[int, Sequence[bytes]]) -> Iterator[tuple[int, int, int]]:
     """Yield the ordinal, offset and size of each parameter.
 
-    An attribute has index, ordinal, offset, and bits with the size from 18 on; where a kernel has
-    more than 4 KiB of them, the size has 16 bits of its own.
+    An attribute has index, ordinal, offset, and bits with the size from 18 on; in a kernel
+    with more than 4 KiB of parameters, a separate field of 16 bits has the size.
     """
     for value in info.get(_PARAMETER, ()):
         _, ordinal, offset, bits = struct.unpack("<IHHI", value)

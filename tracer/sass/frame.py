@@ -1,4 +1,4 @@
-"""PTX that stands around machine code: what a cubin declares, as a session loads it.
+"""The PTX module around machine code: the declarations of a cubin, as a session loads them.
 
 Kernels have their parameters, bounds and static shared memory, and no instructions; variables have
 their initial values. The lifted code takes the place of a kernel's body (kernel.py).
@@ -108,8 +108,8 @@ def types_of(kernel: str) -> Sequence[str]:
 def _parameters(parameters: Sequence[tuple[int, int]], types: Sequence[str]) -> Iterator[str]:
     """Yield declarations of parameters; one that alignment alone does not place says its offset."""
     end = 0
-    known = types if len(types) == len(parameters) else [""] * len(parameters)
-    for number, ((offset, size), type_) in enumerate(zip(parameters, known, strict=True)):
+    names = types if len(types) == len(parameters) else [""] * len(parameters)
+    for number, ((offset, size), type_) in enumerate(zip(parameters, names, strict=True)):
         own = [a for a in _ALIGNMENTS if offset % a == 0 and -(-end // a) * a == offset]
         place = "" if own else f".offset {offset} "
         own = own or [a for a in _ALIGNMENTS if offset % a == 0]

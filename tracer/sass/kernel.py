@@ -53,11 +53,11 @@ def machine_kernel(
     ptx: str, module: Module, like: Kernel, arch: str, options: Sequence[str] = ()
 ) -> MachineKernel:
     """Return a kernel's machine code for an architecture (`sm_89`), as ptxas makes it."""
-    alone = single_kernel(ptx, like.name)
-    cubin = assemble_for(mark_lines(alone), arch, ("-lineinfo", *options))
+    single = single_kernel(ptx, like.name)
+    cubin = assemble_for(mark_lines(single), arch, ("-lineinfo", *options))
     code = read_code(cubin, like.name)
     places = _places(cubin, code, module.functions[like.name].instructions)
-    return _lifted(alone, like, code, places)
+    return _lifted(single, like, code, places)
 
 
 def cubin_kernel(cubin: Cubin, frame: str, like: Kernel) -> MachineKernel:
@@ -68,11 +68,11 @@ def cubin_kernel(cubin: Cubin, frame: str, like: Kernel) -> MachineKernel:
 
 
 def _lifted(
-    alone: str, like: Kernel, code: Code, places: Mapping[int, Location | None]
+    single: str, like: Kernel, code: Code, places: Mapping[int, Location | None]
 ) -> MachineKernel:
     directives = like.functions[0].function.directives
     lifted = Lifter(code, like.parameters, not _CLUSTERED.isdisjoint(directives)).lift(HANDLERS)
-    text, first = _text(alone, like.name, lifted)
+    text, first = _text(single, like.name, lifted)
     parsed = parse_module(text)
     linked = link_with_divergent_sync(parsed, like.name)
     if lifted.flow.rejoins:  # lanes come back from a recursion apart
@@ -122,7 +122,7 @@ def _with_rows(
         if owner is None:
             raise CutraceError(f"kernel `{like.name}`: an operation belongs to no instruction")
         if each.opcode == "trap" and not owner.opcode.startswith("BPT"):
-            rows.append(len(owners))  # of a switch, behind the code: a row of its own
+            rows.append(len(owners))  # the trap of a switch lies behind the code: a separate row
         else:
             if not owners or owners[-1].address < owner.address:
                 owners.append(owner)
@@ -159,7 +159,7 @@ def _callee(operation: Operation) -> str:
 
 
 def _schedule(code: Code, owners: Sequence[Instruction]) -> str:
-    """Return the schedule of the code; what is never reached has a pc of no instruction."""
+    """Return the schedule of the code; unreachable words have a pc of no instruction."""
     pcs = dict.fromkeys(range(0, len(code.text), BYTES), len(owners))
     pcs |= {each.address: row for row, each in enumerate(owners)}
     return pack_schedule([*read_schedule(code.text, pcs, code.capability)])

@@ -12,8 +12,8 @@ bits say (stalls, scoreboards) needs nothing here: operations have their results
                                            setp.ge.u64 %P0, %d0, 0x100000000;
 
 Control is explicit in machine code, too. A divergent branch reconverges behind the BSYNC of the
-innermost barrier that a BSSY has set; BRA.CONV and BRA.DIV, which ask whether a warp has converged,
-make it converge. A return goes to the instruction behind one of the calls of its subroutine.
+innermost barrier that a BSSY has set; BRA.CONV and BRA.DIV, which test for a converged warp, make
+it converge. A return goes to the instruction behind one of the calls of its subroutine.
 
 An unknown opcode, modifier or operand is refused by name.
 """
@@ -233,22 +233,22 @@ class Lifter:
         """Let what follows of an instruction run where a predicate holds."""
         self._guard = f"@{predicate} " if predicate else ""
 
-    def take(self, *known: str) -> list[str]:
-        """Remove known modifiers; return those that were there."""
-        taken = [m for m in self.modifiers if m in known]
-        self.modifiers = [m for m in self.modifiers if m not in known]
-        return taken
+    def take(self, *names: str) -> list[str]:
+        """Remove these modifiers; return those that were there."""
+        matches = [m for m in self.modifiers if m in names]
+        self.modifiers = [m for m in self.modifiers if m not in names]
+        return matches
 
-    def has(self, *known: str) -> bool:
-        """Remove known modifiers; return whether any was there."""
-        return bool(self.take(*known))
+    def has(self, *names: str) -> bool:
+        """Remove these modifiers; return whether any was there."""
+        return bool(self.take(*names))
 
     def one(self, table: Mapping[str, str], default: str | None = None) -> str:
-        """Remove the modifier that a table has, and return what it stands for."""
-        taken = self.take(*table)
-        if len(taken) == 1:
-            return table[taken[0]]
-        if taken or default is None:
+        """Remove the modifier that is in a table, and return its value."""
+        matches = self.take(*table)
+        if len(matches) == 1:
+            return table[matches[0]]
+        if matches or default is None:
             raise self.refuse("cutrace does not know these modifiers")
         return default
 
@@ -316,9 +316,9 @@ class Lifter:
 
     def compute(self, operation: str, *values: str, kind: str = "r") -> str:
         """Add an operation; return its result, a new temporary."""
-        made = self.new(kind)
-        self.emit(operation, made, *values)
-        return made
+        output = self.new(kind)
+        self.emit(operation, output, *values)
+        return output
 
     def plain(self, operand: Operand) -> str:
         """Return the 32 bits of an operand, without its signs."""
@@ -369,7 +369,7 @@ class Lifter:
             return f"0d{'8' if operand.negative else '0'}000000000000000"
         if operand.absolute:
             value = self.compute("abs.f64", value, kind="d")
-        if operand.negative:  # what is no number keeps its sign
+        if operand.negative:  # a NaN keeps its sign
             value = self.compute("neg.f64", value, kind="d")
         return value
 
@@ -388,14 +388,14 @@ class Lifter:
     def predicate(self, operand: Operand) -> str:
         """Return a predicate operand as a register."""
         value = self.truth(operand)
-        made = self.new("p")
+        output = self.new("p")
         if isinstance(value, bool):
-            self.emit(f"setp.{'eq' if value else 'ne'}.u32", made, "0", "0")
+            self.emit(f"setp.{'eq' if value else 'ne'}.u32", output, "0", "0")
         elif value[0] == "!":
-            self.emit("not.pred", made, value[1:])
+            self.emit("not.pred", output, value[1:])
         else:
             return value
-        return made
+        return output
 
     def number_if(self, operand: Operand, number: str, bits: int = 32) -> str:
         """Return a number where a predicate holds, else 0."""
@@ -417,7 +417,7 @@ class Lifter:
         return both
 
     def to(self, operand: Operand) -> str:
-        """Return the register of a result; one that nobody reads for RZ and PT."""
+        """Return the register of a result; for RZ and PT a new one, which is never read."""
         if operand.number < 0:
             return self.new("p" if operand.kind == "P" else "r")
         return f"%{operand.text}"
@@ -436,31 +436,33 @@ class Lifter:
         assert match
         bank, offset = int(match[1], 16), int(match[3] or "0", 16)
         index = "" if match[2] in (None, "RZ", "URZ") else f"%{match[2]}"
-        made = self.new("d" if size == 8 else "r")
+        output = self.new("d" if size == 8 else "r")
         bits = kind or f"b{8 * size}"
         if bank == 0:
-            return self._launch_constant(made, bits, offset, size, index)
+            return self._launch_constant(output, bits, offset, size, index)
         if bank == 3 and (symbol := self._variable(offset)) is not None:
             name, inside = symbol
             if index:
                 base = self.compute("mov.u32", name)
                 index = self.compute("add.u32", base, index)
-                self.emit(f"ld.const.{bits}", made, f"[{index}+{inside}]", guarded=True)
+                self.emit(f"ld.const.{bits}", output, f"[{index}+{inside}]", guarded=True)
             else:
-                self.emit(f"ld.const.{bits}", made, f"[{name}+{inside}]")
-            return made
+                self.emit(f"ld.const.{bits}", output, f"[{name}+{inside}]")
+            return output
         if bank == 4:
             return (
-                self._pointers(offset, size, index) if index else self._pointer(made, offset, size)
+                self._pointers(offset, size, index)
+                if index
+                else self._pointer(output, offset, size)
             )
         data = self.code.banks.get(bank, b"")
         if index and bank == 2 and size == 4 and len(data) <= _LARGEST_TABLE:
             return self._entry(data, offset, index)
         if not index and bank not in (0, 4) and offset + size <= len(data):
             self.emit(
-                f"mov.{bits}", made, str(int.from_bytes(data[offset : offset + size], "little"))
+                f"mov.{bits}", output, str(int.from_bytes(data[offset : offset + size], "little"))
             )
-            return made
+            return output
         raise self.refuse(f"cutrace does not know the constant `{text}`")
 
     def _entry(self, data: bytes, offset: int, index: str) -> str:
@@ -472,7 +474,7 @@ class Lifter:
             total = self.compute("selp.b32", str(value), total, same)
         return total
 
-    def _launch_constant(self, made: str, bits: str, offset: int, size: int, index: str) -> str:
+    def _launch_constant(self, output: str, bits: str, offset: int, size: int, index: str) -> str:
         is_new = self.code.capability >= _BLACKWELL
         if is_new and offset in _BY_SIZE:
             index = ""
@@ -487,14 +489,14 @@ class Lifter:
                             self._launch_constant(self.new(), "b32", offset + n, 4, "")
                             for n in (0, 4)
                         ]  # of two parameters
-                        self.emit("mov.b64", made, f"{{{', '.join(words)}}}")
-                        return made
+                        self.emit("mov.b64", output, f"{{{', '.join(words)}}}")
+                        return output
                     name = parameter.name
                     if index:
                         index = self.compute("add.u32", self.compute("mov.u32", name), index)
                     where = f"{index or name}+{place - start}"
-                    self.emit(f"ld.param.{bits}", made, f"[{where}]", guarded=bool(index))
-                    return made
+                    self.emit(f"ld.param.{bits}", output, f"[{where}]", guarded=bool(index))
+                    return output
         local = WINDOWS[Space.LOCAL][0]
         values = {**self._since(_LAUNCH), **self._since(_OF_DEVICE)}
         if size == 4 and not index and (word := self._cluster_word(offset)):
@@ -513,13 +515,13 @@ class Lifter:
         words = [self.compute("mov.u32", str(each)) for each in pieces]
         if size == 4:
             return words[0]
-        self.emit("mov.b64", made, f"{{{', '.join(words)}}}")
-        return made
+        self.emit("mov.b64", output, f"{{{', '.join(words)}}}")
+        return output
 
     def _since(self, table: Mapping[int, Any], default: Any = MappingProxyType({})) -> Any:
         """Return the entry of a table of the last capability that is not above this one."""
-        known = [first for first in table if first <= self.code.capability]
-        return table[max(known)] if known else default
+        first_capabilities = [first for first in table if first <= self.code.capability]
+        return table[max(first_capabilities)] if first_capabilities else default
 
     def _generic_base(self, offset: int, size: int) -> str:
         """Return a word or two of the generic address of a bank, or ""."""
@@ -534,13 +536,13 @@ class Lifter:
             variable = self.code.variables[0]
             self.emit("mov.u64", base, variable.name)
             self.emit("cvta.const.u64", base, base)
-            behind = -variable.offset
+            shift = -variable.offset
         else:  # of the parameter that is aligned most: others may lie nearer to it here
             place, first = max(self._parameters, key=lambda each: each[1].align)
             self.emit("mov.u64", base, first.name)
             self.emit("cvta.param.u64", base, base)
-            behind = -place - (self.code.parameters if bank == "0" else 0)
-        self.emit("add.s64", base, base, str(behind))
+            shift = -place - (self.code.parameters if bank == "0" else 0)
+        self.emit("add.s64", base, base, str(shift))
         if size == 8:
             return base
         if offset % 8:
@@ -574,11 +576,11 @@ class Lifter:
                 total = self.compute(f"selp.b{8 * size}", value, total, same, kind=kind)
         return total
 
-    def _pointer(self, made: str, offset: int, size: int) -> str:
+    def _pointer(self, output: str, offset: int, size: int) -> str:
         symbol = self.code.pointers.get(offset & ~7)
         if symbol is None:
             raise self.refuse("cutrace does not know this constant of bank 4")
-        whole = made if size == 8 else self.new("d")
+        whole = output if size == 8 else self.new("d")
         if symbol.section:
             self.emit("mov.u64", whole, symbol.name)
         else:
@@ -587,8 +589,8 @@ class Lifter:
             return whole
         if offset & 4:
             whole = self.compute("shr.u64", whole, "32", kind="d")
-        self.emit("cvt.u32.u64", made, whole)
-        return made
+        self.emit("cvt.u32.u64", output, whole)
+        return output
 
     # The whole
 
@@ -632,8 +634,8 @@ class Lifter:
         """Wait for the lanes of a mask. One that a guard keeps away waits for itself alone: lanes
         meet at an operation that all of them run."""
         if self.guard:
-            alone = self.compute("mov.u32", "%lanemask_eq")
-            mine, other = (alone, lanes) if self.guard[0] == "!" else (lanes, alone)
+            own = self.compute("mov.u32", "%lanemask_eq")
+            mine, other = (own, lanes) if self.guard[0] == "!" else (lanes, own)
             lanes = self.compute("selp.b32", mine, other, self.guard.lstrip("!"))
             self.count_lanes()
         self.emit("bar.warp.sync", lanes, guarded=False)  # the last: it counts where lanes arrive
@@ -684,7 +686,7 @@ def trap_of(address: int) -> str:
 
 
 def function_address(code: Code, name: str) -> int:
-    """Return the address that stands for a function of the driver: one that no code has."""
+    """Return the pseudo-address of a function of the driver, outside of all code."""
     names = sorted({each.name for each in code.pointers.values() if not each.section})
     return (names.index(name) + 1) << 48
 
@@ -707,7 +709,7 @@ _PLAIN_JUMPS = frozenset({"BRA", "CALL"})
 
 
 class Flow:
-    """Where control goes: the instructions that are reached, and the labels."""
+    """The control flow graph: reachable instructions, and labels."""
 
     def __init__(self, code: Code, lifter: Lifter) -> None:
         self.code, self._lifter = code, lifter
@@ -725,23 +727,23 @@ class Flow:
         self.subroutines: set[int] = set()
         """Targets of calls that return: other calls are jumps."""
         self._find_returns()
-        seen = self._reach(0, self._successors)
-        self.labels = {target for at in seen for target in self.targets(self._at[at])}
-        ordered = sorted(seen)
+        reachable = self._reach(0, self._successors)
+        self.labels = {target for at in reachable for target in self.targets(self._at[at])}
+        ordered = sorted(reachable)
         self.reached = [self._at[address] for address in ordered]
         self.next_of = dict(pairwise(ordered))
         self.switches: list[Instruction] = []
 
     def _reach(self, entry: int, successors: Callable[[Instruction], list[int]]) -> Iterable[int]:
-        """Return the addresses that are reached from an entry, in the order in which they are."""
-        seen: dict[int, None] = {}
+        """Return the addresses that are reachable from an entry, in the order of the search."""
+        reachable: dict[int, None] = {}
         pending = [entry]
         while pending:
             address = pending.pop()
-            if address not in seen:
-                seen[address] = None
+            if address not in reachable:
+                reachable[address] = None
                 pending += successors(self._require(address))
-        return seen
+        return reachable
 
     def _successors(self, instruction: Instruction) -> list[int]:
         after = [instruction.address + BYTES] if self.falls(instruction) else []
@@ -756,8 +758,8 @@ class Flow:
         after = [instruction.address + BYTES] if self.falls(instruction) or unmarked else []
         return after if returns else self.targets(instruction) + after
 
-    def _is_place(self, instruction: Instruction, behind: int) -> bool:
-        return instruction.address + behind in self._at
+    def _is_place(self, instruction: Instruction, offset: int) -> bool:
+        return instruction.address + offset in self._at
 
     def _require(self, address: int) -> Instruction:
         if address not in self._at:
@@ -776,7 +778,7 @@ class Flow:
         return int(text, 16) if re.fullmatch(r"0x[0-9a-f]+", text) else None
 
     def _find_returns(self) -> None:
-        """Find the places to which each return goes: behind the calls of its subroutine."""
+        """Find the targets of each return: the instructions after the calls of its subroutine."""
         sites: dict[int, set[int]] = {}
         for each in self.code.instructions:
             if each.opcode.startswith("CALL.REL"):  # some are not marked as calls
@@ -811,7 +813,7 @@ class Flow:
         return any(self._at[address].opcode.startswith("RET") for address in body)
 
     def targets(self, instruction: Instruction) -> list[int]:
-        """Return the addresses to which an instruction may branch."""
+        """Return the possible branch targets of an instruction."""
         name, _, form = instruction.opcode.partition(".")
         if form.startswith("DIV") or (name == "CALL" and form.startswith("ABS")):
             return []
@@ -870,8 +872,8 @@ class Flow:
         if instruction.opcode.startswith("CALL") and len(lifter.operands) > 1:
             self._call_by_address(instruction)
             return
-        known = ("", "U", "CONV", "DIV", "REL", "REL.NOINC", "U.ANY")
-        if form not in known or len(instruction.operands) > 2:
+        forms = ("", "U", "CONV", "DIV", "REL", "REL.NOINC", "U.ANY")
+        if form not in forms or len(instruction.operands) > 2:
             raise lifter.refuse("cutrace does not know this branch")
         if form in ("CONV", "DIV"):
             mask = lifter.operands[0]
@@ -926,8 +928,8 @@ class Flow:
         self._go(instruction, targets, "u32", lifter.plain(register), places)
 
     def _call_by_address(self, instruction: Instruction) -> None:
-        """Lift a call of a function whose address registers have: a switch over all functions. One
-        that is taken in the code is its place there, one in memory is that of the function."""
+        """Lift a call by an address in registers: a switch over all functions. An address from the
+        code is an offset in it; one from memory is that of the function."""
         lifter, targets = self._lifter, self.targets(instruction)
         names = []
         for target in targets:
@@ -940,7 +942,7 @@ class Flow:
         self, instruction: Instruction, targets: Sequence[int], kind: str, value: str,
         places: Sequence[str],
     ) -> None:  # fmt: skip
-        """Go to the target whose place is a value."""
+        """Branch to the target with a value's address."""
         lifter = self._lifter
         index = lifter.compute("mov.u32", str(len(targets)))
         for number, place in enumerate(places):

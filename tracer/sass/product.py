@@ -112,10 +112,10 @@ def double_product(lifter: Lifter) -> None:
         [lifter.wide(_at(each, 2 * n)) for n in range(count // 2)]
         for each, count in zip(sources, (of_a, of_b, 2 * size), strict=True)
     ]
-    made = [lifter.new("d") for _ in range(size)]
-    groups = (f"{{{', '.join(each)}}}" for each in (made, *values))
+    output = [lifter.new("d") for _ in range(size)]
+    groups = (f"{{{', '.join(each)}}}" for each in (output, *values))
     lifter.emit(f"mma.sync.aligned.{shape}.row.col.f64.f64.f64.f64", *groups, guarded=True)
-    for n, each in enumerate(made):
+    for n, each in enumerate(output):
         lifter.put_wide(_at(to, 2 * n), each)
 
 
@@ -139,8 +139,8 @@ def transpose(lifter: Lifter) -> None:
 
 
 def _widen_nibbles(lifter: Lifter, signed: bool) -> None:
-    """Lift MOVM.U4TO8: of a row's 4 lanes, each of which has 8 numbers, a lane gets 4 of the first
-    half of the row, and 4 of the second.
+    """Lift MOVM.U4TO8: a row is 4 lanes with 8 numbers each; a lane gets 4 of the first half of
+    the row, and 4 of the second.
 
         lane             0        1        2        3
         has          0..7    8..15   16..23   24..31
@@ -210,21 +210,21 @@ def group_product(lifter: Lifter) -> None:
     lifter.refuse_if(not before.is_zero and before.text != to.text)
     a, b = (_descriptor(lifter, int(match[1]) + 2 * side) for side in (0, 1))
     signs = ["-1" if f"neg{side}" in marks else "1" for side in "AB"]
-    turns = [str(int(f"tnsp{side}" in marks)) for side in "AB"]
+    transposes = [str(int(f"tnsp{side}" in marks)) for side in "AB"]
     if at == 2:
         fragment = lifter.operands[1]
         signs[0] = "-1" if fragment.negative else "1"
         a = _fragment(lifter, replace(fragment, negative=False), 4)
-        turns = turns[1:]
+        transposes = transposes[1:]
     metadata: list[str] = []
     if is_sparse:
-        chosen = others.pop(0)
-        metadata = [lifter.word(chosen), str(others.pop(0).number if others else 0)]
+        pairs = others.pop(0)
+        metadata = [lifter.word(pairs), str(others.pop(0).number if others else 0)]
     lifter.refuse_if(others)
     words = int(shape[1]) // (4 if result == "f16" else 2)
     form = f"wgmma.mma_async{'.sp' * is_sparse}.sync.aligned.m64n{shape[1]}k{shape[2]}"
     types = ".".join((result, kinds[0], kinds[-1]))
-    more = signs + (turns if kinds[0] in ("f16", "bf16") else [])
+    more = signs + (transposes if kinds[0] in ("f16", "bf16") else [])
     if lifter.opcode in ("IGMMA", "BGMMA"):
         more = []
     tail = ".and.popc" if lifter.opcode == "BGMMA" else ""

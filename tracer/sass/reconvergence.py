@@ -36,14 +36,14 @@ def find_barriers(flow: Flow) -> Mapping[int, Barriers]:
         ]
         is_call = instruction.opcode.startswith("CALL.REL")
         if is_call and flow.subroutines.intersection(flow.targets(instruction)):
-            # The subroutine begins with none of its own, and returns with those of the call.
+            # A subroutine begins without barriers, and returns with those of its call.
             ways = [(target, ()) for target, _ in ways] + [(address + BYTES, after)]
         for target, barriers in ways:
             if target not in at:
                 continue
-            known = before.get(target)
-            joint = barriers if known is None else _common(known, barriers)
-            if joint != known:
+            previous = before.get(target)
+            joint = barriers if previous is None else _common(previous, barriers)
+            if joint != previous:
                 before[target] = joint
                 pending.append(target)
     return before
@@ -110,7 +110,7 @@ def _common(one: Barriers, other: Barriers) -> Barriers:
 
 def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     """Return a kernel whose branches reconverge by barriers; `addresses` are those of its pcs."""
-    # A row that lanes of a recursion meet at lies between two instructions: it is of the next one.
+    # The row of a recursion's meeting point lies between two instructions: it belongs to the next.
     addresses = [-(-each // BYTES) * BYTES for each in addresses]
     before = _with_breaks(flow, find_barriers(flow))
     returns = {each.address for each in flow.reached if each.opcode.startswith("RET")}
@@ -120,38 +120,44 @@ def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     ]
     if all(block.leaving == NO_BLOCK for block in joined):
         joined = [replace(block, outer_joins=()) for block in joined]
-    held = frozenset(block_at[place] for place in _held(flow) if place in block_at)
-    return replace(kernel, blocks=tuple(joined), held=held)
+    meeting_blocks = frozenset(
+        block_at[place] for place in _find_wait_points(flow) if place in block_at
+    )
+    return replace(kernel, blocks=tuple(joined), meeting_blocks=meeting_blocks)
 
 
 _GIVES_WAY = ("YIELD", "CALL")
 """What lets lanes of a region run ahead of others, or calls a function that may."""
 
 
-def _held(flow: Flow) -> set[int]:
+def _find_wait_points(flow: Flow) -> set[int]:
     """Return the places where lanes wait for one another whatever the others do: behind regions
     without a YIELD, which are BSSY.RECONVERGENT since 10.0."""
     at = {each.address: each for each in flow.reached}
     yields = any(each.opcode.startswith("YIELD") for each in flow.reached)
-    held, open_ = set[int](), set[int]()
+    meeting_blocks, open_ = set[int](), set[int]()
     for each in flow.reached:
         if each.opcode.startswith("BSSY"):
             place = int(each.operands[-1], 16)
             is_sure = "RECONVERGENT" in each.opcode or not yields
-            (held if is_sure or _keeps(flow, at, each, place) else open_).add(place)
-    return held - open_
+            (meeting_blocks if is_sure or _stays_converged(flow, at, each, place) else open_).add(
+                place
+            )
+    return meeting_blocks - open_
 
 
-def _keeps(flow: Flow, at: Mapping[int, Instruction], start: Instruction, place: int) -> bool:
-    """Return whether nothing between a BSSY and its place lets lanes run ahead."""
-    seen, pending = {place}, [start.address + BYTES]
+def _stays_converged(
+    flow: Flow, at: Mapping[int, Instruction], start: Instruction, place: int
+) -> bool:
+    """Return whether lanes stay together between a BSSY and its reconvergence point."""
+    visited, pending = {place}, [start.address + BYTES]
     while pending:
         address = pending.pop()
-        if address in seen or address not in at:
+        if address in visited or address not in at:
             continue
         if at[address].opcode.startswith(_GIVES_WAY):
             return False
-        seen.add(address)
+        visited.add(address)
         pending += _successors(flow, at[address])
     return True
 

@@ -348,7 +348,7 @@ def test_lanes_that_have_arrived_go_on_alone_and_the_others_still_meet() -> None
     before = stack((9, 10, 0b1111), (1, 9, 0b0001), (2, 9, 0b0010))
     after = stack((9, 10, 0b0011), (1, 9, 0b0001), (2, 9, 0b0010), (9, 10, 0b1100))
     assert run_ahead(before) == after
-    assert run_ahead(before, held={9}) is None
+    assert run_ahead(before, meeting_blocks={9}) is None
     assert run_ahead(stack((9, 10, 0b11), (1, 9, 0b01), (2, 9, 0b10))) is None
 
 

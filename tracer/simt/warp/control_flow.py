@@ -43,7 +43,7 @@ class ControlFlow:
 
     `schedule` has the tables by basic block in its fields, `most_sides` is the most sides of a
     block. The kernel begins at block `entry` and ends at `exit`, a number behind those of `blocks`;
-    `waiting` are the blocks of spin loops, `held` those at which lanes always wait for those to
+    `waiting` are the blocks of spin loops; at `meeting_blocks` lanes always wait for those still to
     come. It is made once per kernel, and shared by all its waves.
     """
 
@@ -53,12 +53,12 @@ class ControlFlow:
     entry: int
     exit: int
     waiting: frozenset[int]
-    held: frozenset[int]
+    meeting_blocks: frozenset[int]
 
 
 def flow_of(
     blocks: Sequence[BlockFlow], entry: int, exit_: int, ends: int = 1,
-    waiting: frozenset[int] = frozenset(), held: frozenset[int] = frozenset(),
+    waiting: frozenset[int] = frozenset(), meeting_blocks: frozenset[int] = frozenset(),
 ) -> ControlFlow:  # fmt: skip
     """Return the control flow of some basic blocks; the numbers of the `ends` of functions follow
     theirs.
@@ -83,7 +83,7 @@ def flow_of(
     m.ranks = _column([*(block.rank for block in blocks), *[0] * ends])
     m.may_wait = int(bool(waiting))
     m.waits = np.isin(np.arange(count + ends), list(waiting)).view(np.uint8)
-    return ControlFlow(m, most_sides, tuple(blocks), entry, exit_, waiting, held)
+    return ControlFlow(m, most_sides, tuple(blocks), entry, exit_, waiting, meeting_blocks)
 
 
 def _column(values: Sequence[int]) -> NDArray[np.int32]:

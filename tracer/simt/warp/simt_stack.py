@@ -91,7 +91,7 @@ class SimtStacks:
         self.warps_a_block = len(lanes)
         m.warps, m.a_block, m.blocks = warps, len(lanes), blocks
         span = self._span = flow.entry, flow.exit
-        self._held = flow.held
+        self._meeting_blocks = flow.meeting_blocks
         self._blocks_a_cluster = blocks_a_cluster
         self._asserts = asserted()
         self._at_first: list[tuple[NDArray[Any], int]] = []
@@ -222,9 +222,9 @@ class SimtStacks:
         entry can run, or at once with `parts`. Both reconverge at the parent's join block.
         """
         stack = self._entries_of(warp)
-        turned = run_ahead(stack, self._held) if parts else None
+        turned = run_ahead(stack, self._meeting_blocks) if parts else None
         parked = int(self.parked[warp] | self.meeting[warp])
-        turned = turned or rotate_stack(stack, parked) or run_ahead(stack, self._held)
+        turned = turned or rotate_stack(stack, parked) or run_ahead(stack, self._meeting_blocks)
         if turned is None or turned[-1].mask & int(self.meeting[warp]):
             return False
         self._restore(warp, turned)

@@ -101,12 +101,14 @@ def _last_family(stack: list[StackEntry], start: int, end: int) -> int:
     return last
 
 
-def run_ahead(stack: list[StackEntry], held: Collection[int] = ()) -> list[StackEntry] | None:
+def run_ahead(
+    stack: list[StackEntry], meeting_blocks: Collection[int] = ()
+) -> list[StackEntry] | None:
     """Split off lanes that already reached the reconvergence point of the last entry or an
     ancestor.
 
-    They run ahead as the last entry; None if no lane has arrived, or only at `held` blocks. Lanes
-    still to come reconverge there as before, and all reconverge at the parent's join block.
+    They run ahead as the last entry; None if no lane has arrived, or only at `meeting_blocks`.
+    Lanes still to come reconverge there as before, and all reconverge at the parent's join block.
     """
     coming = 0
     for place in reversed(range(len(stack))):
@@ -114,7 +116,7 @@ def run_ahead(stack: list[StackEntry], held: Collection[int] = ()) -> list[Stack
         # Lanes of this entry that no entry above it has: they have come to the entry's block.
         arrived = split.mask & ~coming
         is_above = coming and not coming & ~split.mask
-        if is_above and arrived and split.block != split.join and split.block not in held:
+        if is_above and arrived and split.block != split.join and split.block not in meeting_blocks:
             solo_split, remainder = split._replace(mask=arrived), split._replace(mask=coming)
             return [*stack[:place], remainder, *stack[place + 1 :], solo_split]
         coming |= split.mask
