@@ -8,11 +8,13 @@ from typing import Any
 
 from performance_goals import (
     Goal,
-    bench_goals,
     byte_goals,
     memory_goals,
+    oclgrind_goals,
     rate_goals,
+    recorder_goals,
     sampling_goals,
+    simulator_goals,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +35,8 @@ def write() -> str:
     cases = json.loads(bench.read_text()) if bench.is_file() else {"cases": [], "machine": {}}
     parts = [
         HEAD.format(machine=_machine(scale["machine"])),
-        *_targets(cases["cases"], scale),
+        *_programs(cases["cases"]),
+        *_targets(scale),
         *(text for name, section in SECTIONS.items() if name in scale for text in section(scale)),
     ]
     return filled("\n\n".join(parts) + "\n")
@@ -41,11 +44,18 @@ def write() -> str:
 
 HEAD = """# How fast, how large, how sure
 
-Measured on {machine}. `scripts/bench --json` gives medians of wall time, for
-the first table (seconds in `docs/bench.json`). `scripts/scale` gives CPU seconds of one process
-after a first run, the best of three, for the rest. Its kernels: *stream* loads consecutive words,
-*gather* random words, *spmv* multiplies a sparse matrix, in *wander* each lane branches at random.
-A *row* of a trace is one memory instruction of a warp."""
+cutrace's targets, and what it reaches. A **bold** result misses its target; the reason follows its
+table.
+
+Measured on {machine}. Sections from [one core](#what-one-core-does-in-a-second) on use four test
+kernels:
+
+| kernel | each thread |
+| --- | --- |
+| stream | loads consecutive words |
+| gather | loads random words |
+| spmv | multiplies a row of a sparse matrix |
+| wander | branches at random |"""
 
 
 def _machine(machine: Mapping[str, object]) -> str:
@@ -55,39 +65,65 @@ def _machine(machine: Mapping[str, object]) -> str:
     )
 
 
-def _targets(cases: Sequence[Measured], scale: Measured) -> Iterator[str]:
-    """Every target with its result, a table per kind; those of samples have a section."""
-    yield TARGETS
+def _programs(cases: Sequence[Measured]) -> Iterator[str]:
+    """How fast a recording is beside other programs, a table per program."""
+    for text, goals in (
+        (OCLGRIND, oclgrind_goals(cases)),
+        (SIMULATOR, simulator_goals(cases)),
+        (RECORDER, recorder_goals(cases)),
+    ):
+        yield from _section(text, list(goals))
+
+
+def _targets(scale: Measured) -> Iterator[str]:
+    """The other targets but those of samples, a table per kind."""
     memory = [goal for each in scale.get("memory", ()) for goal in memory_goals(each)]
-    tables = [
-        list(bench_goals(cases)),
-        list(rate_goals(scale)),
-        [goal for size in scale.get("bytes", ()) for goal in byte_goals(size)],
-        memory,
-    ]
-    for goals in filter(None, tables):
-        yield from (MEMORY,) if goals is memory else ()
+    bytes_of = [goal for size in scale.get("bytes", ()) for goal in byte_goals(size)]
+    yield from _section(RATES, list(rate_goals(scale)))
+    yield from _section(BYTES, bytes_of)
+    yield from _section(PEAK, [goal for goal in memory if goal.target.endswith("GiB")])
+    yield from _section(GROWTH, [goal for goal in memory if goal.target.endswith("%")])
+
+
+def _section(text: str, goals: Sequence[Goal]) -> Iterator[str]:
+    """Its text, its table, and why targets are missed."""
+    if goals:
+        yield text
         yield _goal_table(goals)
-    yield from _reasons([goal for goals in tables for goal in goals])
+        yield from _reasons(goals)
 
 
 def _reasons(goals: Sequence[Goal]) -> Iterator[str]:
     """Why targets are missed."""
     missed = dict.fromkeys(goal.reason for goal in goals if not goal.is_met)
     if missed:
-        yield "Missed targets, and why:\n\n" + "\n".join(f"- {reason}" for reason in missed)
+        yield "\n".join(f"- Missed: {reason}" for reason in missed)
 
 
-TARGETS = """## Targets and results
+OCLGRIND = """## Beside other programs
 
-Targets are written "at least" or "at most"; a bold result misses its target. `x` is the time of
-another program divided by cutrace's, from the launch to the closed trace: more is better. For
-Numba's simulator both ran the size in brackets. The *bare recorder*
-(`scripts/measure/bench_recorder.cpp`), a loop compiled by g++, runs warps and keeps their rows, but
-checks no addresses and writes nothing. The last two columns are cutrace's time divided by the
-recorder's, which has SpMV and BFS: less is better."""
-MEMORY = """Memory, with 10^8 accesses of lanes: the peak of the process, interpreter and libraries
-(100 to 170 MB) included, and its relative increase from 10^7 accesses (0.1 is 10 %):"""
+The time of another program divided by cutrace's, which counts from the launch to the trace on disk:
+114 x means that cutrace is 114 times as fast. Times in seconds are in `docs/bench.json`
+(`scripts/bench --json`).
+
+Oclgrind is a simulator of OpenCL. It runs the OpenCL version of the kernel, on both cores, and
+records nothing:"""
+SIMULATOR = (
+    """Numba's simulator runs the Python of a kernel. It is slow, so the sizes are smaller:"""
+)
+RECORDER = """The *bare recorder* (`scripts/measure/bench_recorder.cpp`) is a loop in C++. It does
+the least that a recording must do: it runs warps and keeps their rows, but checks no addresses and
+writes no files. Here the ratio is cutrace's time divided by the recorder's, so less is better:"""
+RATES = """## What one core does in a second
+
+`scripts/scale` measures this and the following: CPU seconds of one process, the best of three. A
+*row* of a trace is one memory instruction of a warp."""
+BYTES = "## Size of a trace"
+PEAK = """## Memory
+
+The peak of a process with 100 million accesses of lanes. The interpreter and libraries alone take
+0.1 to 0.17 GiB."""
+GROWTH = """How much the peak grows from 10 to 100 million accesses:"""
 
 
 def _goal_table(goals: Sequence[Goal]) -> str:
@@ -109,21 +145,14 @@ def _title(column: str, targets: set[str]) -> str:
 
 
 def _lines(lines: Sequence[Measured]) -> Iterator[str]:
-    yield (
-        "## How cost grows\n\nThe table fits the time by `offset + slope * size`; R² is 1 for a"
-        " perfect line. Replay is without caches; its slopes are uncertain, since these traces are"
-        " small: for a row of a larger one use the [table of rates](#targets-and-results)."
-        " Devices are added from the newest, which share most of a replay, to the oldest, with"
-        " rules of their own: no line fits."
-    )
+    yield LINES
     yield _table(
-        ("what", "sizes", "slope", "offset, s", "R²"),
+        ("work", "sizes", "time grows by", "R²"),
         (
             (
                 line["what"],
-                f"{line['x'][0]} - {line['x'][-1]}",
+                f"{line['x'][0]:,} to {line['x'][-1]:,}",
                 f"{_time(line['slope'])} per {line['unit']}",
-                f"{line['offset']:.3f}",
                 f"{line['r2']:.3f}",
             )
             for line in lines
@@ -131,16 +160,24 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
     )
 
 
+LINES = """## How cost grows
+
+Times of several sizes, and a line fitted to them. R² is 1 for a perfect line. Replay is without
+caches. The traces are small, so for large ones take the rates
+[above](#what-one-core-does-in-a-second). No line fits the number of devices, because new devices
+share most of a replay and old ones do not."""
+
+
 def _sampling(found: Sequence[Measured]) -> Iterator[str]:
     yield SAMPLING
     goals = [list(sampling_goals(m)) for m in found]
     heads = (_title(goal.column, {goal.target}) for goal in goals[0])
     yield _table(
-        ("kernel", "blocks", "blocks run", "all, s", "sample, s", *heads, "seeds"),
+        ("kernel", "blocks", "blocks run", "all, s", "sample, s", *heads, "samples"),
         (
             (
                 m["kernel"],
-                m["blocks"],
+                f"{m['blocks']:,}",
                 m["sampled"],
                 f"{m['seconds_whole']:.3f}",
                 f"{m['seconds_sample']:.3f}",
@@ -155,20 +192,15 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 
 SAMPLING = """## Samples of blocks
 
-`--sample-blocks 1%` runs the first and the last block of a grid (with several dimensions one block
-per corner, edge and face), and one from each of equal stretches in between: together 1 %. Of
-grids below 2,000 blocks it runs 1 %, rounded up, and the ends: of 391 blocks 4 and 2. From there on
-at least 20 lie in between. Each counter gets a 95 % confidence interval. It may miss rare blocks
-unlike all others (if 1 in 100 blocks has 100 times the work, most samples of 40 have none of
-these), and blocks of an edge unlike the one that ran. *Least coverage* is
-the share of seeds whose interval contains the true value, for the worst counter.
+`--sample-blocks 1%` runs 1 % of the blocks: the first, the last, and blocks in between at equal
+distances (of small grids two more: 6 of 391). Each counter then gets a 95 % confidence interval.
+*Coverage* is the share of samples whose interval contains the true value, for the worst counter.
 
-Student's interval alone is too narrow: in a sparse matrix whose rows have Pareto's lengths
-(exponent 1.3) a few blocks do much of the work, and it covers the true value in 70 to 85 % of the
-samples. So the blocks in between are split into at most 20 groups, each of which gives a value
-of the counter. The interval is widened by the distance from the median value to the least (below)
-and to the greatest (above), times 10 / groups. With four blocks of such a matrix it reaches from
-almost 0 to 3 times the value."""
+- The interval is wider than Student's. Where a few blocks do most of the work, Student's covers the
+  true value in 70 to 85 % of the samples only. `analyzer/counting/interval.py` has the rule.
+- A sample may miss rare blocks. If 1 in 100 blocks has 100 times the work, most samples of 40
+  blocks have none of these.
+- A sample runs one block of each edge of the grid. Other blocks of that edge may differ."""
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {

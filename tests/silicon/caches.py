@@ -36,25 +36,17 @@ NEAR = {
     "dram__bytes_write.sum": Nearness(MEGABYTE, 1 << 20, 0.15, 0),
 }
 
-PASSES = (
-    "the profiler repeats the launch, and its flush leaves local memory in L1: a block misses only "
-    "on an SM that ran no block of an earlier repetition"
-)
-TIMING = (
-    "several warps store to the same lines; cutrace does not know the order of these stores and "
-    "the time between them"
-)
+PASSES = "the profiler repeats the launch, and local memory stays in L1 between repetitions"
+TIMING = "several warps access the same lines, in an order that depends on timing"
 ON_THE_WAY = (
-    "a store misses a line while an earlier store to it is in flight; cutrace does not know the "
-    "time between the two"
+    "a store misses a line while an earlier store to it is in flight, which depends on timing"
 )
 REASONS = (
     (r"local.cu one_u(8|16|32)", HIT_RATE, PASSES),
     (
         r"local.cu (one_block|lines)_twice",
         HIT_RATE,
-        "the launch reads about as much as L1 holds; on the chip the lines fit into some sets and "
-        "not into others",
+        "the launch reads about as much as L1 holds; which lines stay is not known",
     ),
     (r"local_array.cu|everyday.cu (scale_48|wide_structs) ", HIT_RATE, ON_THE_WAY),
     (r"unseen.cu to_structures", HIT_RATE, ON_THE_WAY),
@@ -73,8 +65,7 @@ REASONS = (
     (
         r"level2.cu far",
         "bytes_write",
-        "the chip writes more to DRAM than the 1 MB that the launch stores: older data, too, "
-        "despite the flush; cutrace keeps the 1 MB in L2",
+        "the chip writes some stored lines to DRAM before the launch ends, or older data",
     ),
     (
         r"level2.cu fill_(sectors|words)",

@@ -262,7 +262,8 @@ class Explanation:
 
 ASSEMBLER = "ptxas 13.0 made the chip's code, ptxas 12.9 cutrace's"
 TENSOR = "cutrace's `mma.h` uses other instructions than NVIDIA's, which need other registers"
-FOLLOWS = "the other register count of `mma.h` changes occupancy and waves"
+FOLLOWS = "follows from the registers"
+ASYNC = "on the chip some `cp.async` take more wavefronts than their addresses need"
 EXPLAINED = (
     Explanation(r"fresh_tensor.cu|fresh2_groups.cu (half|bf16)_tiles", "registers", TENSOR),
     Explanation(
@@ -273,25 +274,24 @@ EXPLAINED = (
     Explanation(
         r"fresh2_groups.cu (gather|product)_ahead",
         "wavefronts?_(mem_)?shared",
-        "on the chip a `cp.async` of 4 bytes per lane from several lines takes more wavefronts",
+        ASYNC,
     ),
     Explanation(
         r"fresh2_groups.cu copy_ahead",
         "op_shared_ld",
-        "the chip also issues instructions whose predicate is false for all lanes: the `cp.async` "
-        "of the loop's last iteration, and loads before it",
+        "the chip also issues instructions whose predicate is false for all lanes",
     ),
     Explanation(r"unseen.cu shrink", "registers", ASSEMBLER),
     Explanation(
         r"atomic_more.cu s_u64_max",
         "per_wavefront_mem_shared.ratio",
-        "a 64-bit atomic maximum is a loop on the chip, in which a lane with no new maximum stores "
-        "nothing; cutrace counts 8 bytes for it",
+        "a 64-bit atomic maximum is a loop on the chip, and a lane without a new maximum does not "
+        "store",
     ),
     Explanation(
         r"fresh_groups.cu two_stages",
         "per_wavefront_mem_shared.ratio",
-        "the chip has 41 wavefronts of `cp.async` that the addresses do not account for",
+        ASYNC,
     ),
     Explanation(r".*", "maximum_warps", FOLLOWS),
     Explanation(r"fresh_tensor.cu", "waves_per_multiprocessor", FOLLOWS),

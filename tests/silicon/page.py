@@ -8,9 +8,15 @@ from pathlib import Path
 import polars as pl
 from silicon.caches import NEAR
 from silicon.filled import filled
-from silicon.kept import INSTRUCTIONS, KIND, WAITED, kept
-from silicon.launches import FOLDER, ROUNDED, TIMED, UNSTEADY, Pair, classes
-from silicon.programs_page import section
+from silicon.kept import INSTRUCTIONS, KIND, kept
+from silicon.launches import FOLDER, ROUNDED, Pair, classes
+from silicon.programs_page import (
+    IN_FULL,
+    cached_programs,
+    drawn,
+    far_cache_counts,
+    section,
+)
 
 FILES = (
     *("h200.json", "h200_collide.json", "h200_programs.json", "h200_caches.json"),
@@ -19,20 +25,17 @@ FILES = (
 )
 TEXTURES = "h200_footprints.json"
 TEMPLATE = Path(__file__).parent / "validation.md"
-LOCAL = (
-    "everyday unseen fresh fresh_groups fresh_tensor fresh2 fresh2_types fresh2_groups loops ways"
+EVERYDAY = "everyday kernels"
+FAMILIES = (
+    (r"(atomic|atomic_more|global|local|shared)\.cu", "small kernels: widths, strides, masks"),
+    (r"collide\.cu", "small kernels: lanes whose atomics collide"),
+    (r"(everyday|unseen|fresh\w*)\.cu", EVERYDAY),
+    (r"(loops|ways)\.cu", "control flow: where diverged lanes reconverge"),
+    (r".*\.py", "Python programs of `tests/programs`"),
+    ("|".join(re.escape(path.name) for path in (FOLDER.parent / "caches").glob("*.cu")), "caches"),
+    (r".*", "gallery"),
 )
-SMALL = "atomic atomic_more collide global local shared"
-FAMILIES = {
-    **{f"{name}.cu": f"`{name}.cu`" for name in SMALL.split()},
-    **{f"{name}.cu": f"`{re.split('_', name)[0]}*.cu`" for name in LOCAL.split()},
-    **{f"{name}.cu": f"`{name}.cu`" for name in ("everyday", "unseen")},
-    **dict.fromkeys(("loops.cu", "ways.cu"), "`loops.cu`, `ways.cu`"),
-    **dict.fromkeys(
-        (path.name for path in (FOLDER.parent / "caches").glob("*.cu")), "`caches/*.cu`"
-    ),
-}
-"""The family of a source; a program or a kernel of the gallery is not among them."""
+"""Regular expressions for a source, and the kernels on the page."""
 
 
 NEARLY = (pl.col("chip") - pl.col("cutrace")).abs() <= ROUNDED
@@ -44,12 +47,14 @@ def page() -> str:
     rows = kept()
     counts = rows.filter(kind="count")
     caches = rows.filter(kind="cache")
+    named = counts.filter(pl.col("verdict") != "zero")
     text = TEMPLATE.read_text(encoding="utf-8").format(
-        **_chip(), **_totals(rows), **_ratios(rows), **_apart(counts),
-        both_chips=both_chips(),
-        families=_lines(_families(counts)),
-        counters=_lines((*_counters(counts), *_textures())),
-        reasons=_lines(_reasons(counts.filter(verdict="unequal"))),
+        **_chip(), **_totals(rows), **_draws(), ratio=_ratio(rows), both_chips=both_chips(),
+        all=len(named), all_percent=_percent(len(named.filter(NEARLY)), len(named)),
+        families=_lines(_families(named)),
+        always=_lines((*_always(counts), *_textures())),
+        sometimes=_lines(_sometimes(counts)),
+        apart=_lines(_apart(counts)),
         caches=_lines(_caches(caches)),
         cache_reasons=_lines(_cache_reasons(caches.filter(verdict="far"))),
         section=section(),
@@ -87,25 +92,27 @@ def _totals(rows: pl.DataFrame) -> dict[str, object]:
     equal, of = _share(counts)
     is_of_launch = pl.col("metric").map_elements(lambda name: classes(name) == (), pl.Boolean)
     memory_equal, memory = _share(counts.filter(~is_of_launch))
-    programs = rows.filter(
-        pl.col("kind") == "cache", pl.col("source").str.ends_with(".py"),
-        pl.col("metric").str.contains("pct"),
-    )  # fmt: skip
     return {
         "launches": len(launches), "kernels": launches.select("source", "kernel").n_unique(),
         "compared": of, "equal": equal, "percent": _percent(equal, of),
-        "memory": memory, "memory_equal": memory_equal,
-        "memory_percent": _percent(memory_equal, memory),
-        "programs": len(programs.filter(verdict="near")), "of_programs": len(programs),
+        "memory": memory, "memory_percent": _percent(memory_equal, memory),
     }  # fmt: skip
 
 
-def _ratios(rows: pl.DataFrame) -> dict[str, str]:
-    """Instructions of the chip for each of cutrace's: the median, and a tenth of either side."""
+def _draws() -> dict[str, object]:
+    """What the first comparisons of programs found."""
+    every, equal, comparable, same = drawn()
+    return {
+        "draws": every, "draws_percent": _percent(equal, every),
+        "draws_comparable": comparable, "draws_comparable_percent": _percent(same, comparable),
+    }  # fmt: skip
+
+
+def _ratio(rows: pl.DataFrame) -> str:
+    """Instructions of the chip for each of cutrace's, the median."""
     both = rows.filter(kind="instructions", metric=INSTRUCTIONS)
     ratios = both.select(pl.col("chip") / pl.col("cutrace").replace(0.0, 1.0))["chip"].sort()
-    low, middle, high = (ratios[len(ratios) * part // 10] for part in (1, 5, 9))
-    return {"ratio": f"{middle:.2f}", "low": f"{low:.2f}", "high": f"{high:.2f}"}
+    return f"{ratios[len(ratios) // 2]:.1f}"
 
 
 def _share(counts: pl.DataFrame) -> tuple[int, int]:
@@ -115,9 +122,8 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 
 OTHER = "h100_fresh2.json"
-BOTH_CHIPS = """These are counts of the architecture: an {other} gives nearly the same. Of
-{of} counts of the first {launches} launches of `fresh2*.cu` {equal} are equal on both
-chips; the others depend on timing."""
+BOTH_CHIPS = """Another chip of 9.0, an {other}, gives the same for {equal:,} of {of:,} counts of
+`fresh2*.cu`. The others depend on timing."""
 
 
 def differing() -> tuple[int, list[tuple[str, str, float, float]]]:
@@ -138,46 +144,47 @@ def both_chips() -> str:
     captured = json.loads((FOLDER / OTHER).read_text())
     return BOTH_CHIPS.format(
         other=captured["device"],
-        launches=len(captured["launches"]),
         of=of,
         equal=of - len(differ),
     )
 
 
-def _families(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
-    """Every count, with accesses as PTX has them and as they are assembled."""
+def _families(named: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+    """The counts of each kind of kernels."""
 
     def family(source: str) -> str:
-        return FAMILIES.get(source, "`tests/programs`" if source.endswith(".py") else "gallery")
+        return next(kernels for pattern, kernels in FAMILIES if re.fullmatch(pattern, source))
 
-    named = counts.filter(pl.col("verdict") != "zero").with_columns(
-        family=pl.col("source").map_elements(family, pl.String)
-    )
-    for (name,), mine in named.group_by("family", maintain_order=True):
-        yield name, *_family(mine)
+    by_family = named.with_columns(family=pl.col("source").map_elements(family, pl.String))
+    for _, kernels in FAMILIES:
+        yield kernels, *_family(by_family.filter(family=kernels))
     yield "all", *_family(named)
 
 
 def _family(mine: pl.DataFrame) -> tuple[object, ...]:
-    near = [
-        mine.select(((pl.col("chip") - pl.col("ptx")).abs() <= ROUNDED).sum()).item(),
-        len(mine.filter(NEARLY)),
-    ]
+    near = len(mine.filter(NEARLY))
     equal, of = _share(mine)
-    launches = mine.select("source", "launch").n_unique()
-    parts = [f"{_percent(part, len(mine))} %" for part in near]
-    return len(mine), *parts, launches, of, f"{_percent(equal, of)} %"
+    cells = len(mine), _percent(near, len(mine)), of, _percent(equal, of)
+    return f"{cells[0]:,}", f"{cells[1]} %", f"{cells[2]:,}", f"{cells[3]} %"
 
 
-def _counters(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
-    """Counters together that differ in the kind of access alone."""
-    grouped = counts.with_columns(group=pl.col("metric").map_elements(_group, pl.String))
+def _always(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+    """Counters whose comparable counts are all equal, together if the kind of access differs."""
+    differ = counts.filter(verdict="unequal")["metric"].implode()
+    grouped = counts.filter(~pl.col("metric").is_in(differ)).with_columns(
+        group=pl.col("metric").map_elements(_group, pl.String)
+    )
     for (name,), mine in grouped.group_by("group", maintain_order=True):
+        yield f"`{name}`", f"{_share(mine)[1]:,}"
+
+
+def _sometimes(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
+    """The other counters, with the reasons, the most frequent first."""
+    for (metric,), mine in counts.group_by("metric", maintain_order=True):
         equal, of = _share(mine)
-        apart = mine.filter(verdict="apart")
-        same = len(apart.filter(NEARLY))
-        cells = f"{equal} of {of}", _percent(equal, of), ", ".join(_below(mine))
-        yield f"`{name}`", *cells, len(apart), same
+        reasons = [reason for reason, _ in _by_reason(mine.filter(verdict="unequal"))]
+        if reasons:
+            yield f"`{metric}`", f"{equal} of {of}", "; ".join(reasons)
 
 
 def _group(metric: str) -> str:
@@ -189,32 +196,12 @@ def _group(metric: str) -> str:
     return KIND.sub(lambda kind: "*_op_*" if kind[1] else "op_*_*" if kind[3] else "*", metric)
 
 
-def _below(group: pl.DataFrame) -> Iterator[str]:
-    """The counters of a group of which some are not equal."""
-    for (name,), mine in group.group_by("metric", maintain_order=True):
-        equal, of = _share(mine)
-        if equal < of:
-            match = KIND.search(str(name))
-            yield f"`{match[0]}` {equal} of {of}" if match else ""
-
-
 def _textures() -> Iterator[tuple[object, ...]]:
     """Samples were captured apart, by scripts/capture/footprints.py."""
     many = len(json.loads((FOLDER / TEXTURES).read_text()))
     for what in ("requests", "sectors"):
         name = f"`l1tex__t_{what}_pipe_tex_mem_texture.sum`"
-        yield name, f"{many} of {many}", "100.0", "", 0, 0
-
-
-def _reasons(unequal: pl.DataFrame) -> Iterator[tuple[object, ...]]:
-    """Why counts are not equal, the most frequent reason first, and by how much."""
-    most = pl.max_horizontal("chip", "cutrace")
-    for reason, mine in _by_reason(unequal):
-        gap = mine.select(((pl.col("chip") - pl.col("cutrace")).abs() / most).max()).item()
-        counters = ", ".join(f"`{name}`" for name in sorted({*mine["metric"]}))
-        kernels = mine.select("source", "kernel").n_unique()
-        largest = f"{100 * gap:.1f} %" if gap >= 0.0005 else "< 0.1 %"
-        yield counters, reason, len(mine), kernels, largest
+        yield name, many
 
 
 def _by_reason(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
@@ -223,42 +210,34 @@ def _by_reason(rows: pl.DataFrame) -> list[tuple[str, pl.DataFrame]]:
 
 
 def _cache_reasons(far: pl.DataFrame) -> Iterator[tuple[object, ...]]:
-    for reason, mine in _by_reason(far):
-        yield reason, len(mine), mine.select("source", "kernel").n_unique()
+    """Why caches' counts are not near: how many of our kernels, and how many of programs."""
+    ours = {reason: len(mine) for reason, mine in _by_reason(far)}
+    theirs = far_cache_counts()
+    for reason in sorted({**ours, **theirs}, key=lambda why: -ours.get(why, 0) - theirs[why]):
+        yield reason, ours.get(reason, 0), theirs[reason]
 
 
-def _apart(counts: pl.DataFrame) -> dict[str, object]:
+def _apart(counts: pl.DataFrame) -> Iterator[tuple[object, ...]]:
     """Why counts are not comparable, and how many are equal all the same."""
     apart = counts.filter(verdict="apart").with_columns(
         pl.when(pl.col("reason").str.contains(", on the chip "))
-        .then(pl.lit("the chip executed other warp instructions of the counter's class"))
+        .then(pl.lit("the chip executed more or fewer instructions, or with other widths"))
         .when(pl.col("reason").str.starts_with("up to time"))
-        .then(pl.lit("addresses depend on timing"))
+        .then(pl.lit("addresses depend on timing, as of a warp that appends to a queue"))
         .otherwise("reason")
         .alias("reason")
     )
-    rows = ((reason, len(mine), len(mine.filter(NEARLY))) for reason, mine in _by_reason(apart))
-    waits = apart.filter(reason=WAITED).select("source", "launch").n_unique()
-    return {
-        "apart": _lines(rows), "waits": waits,
-        "timed": "; ".join(f"`{kernel}` ({what})" for kernel, what in TIMED.items()),
-        "unsteady": ", ".join(f"`{name}`" for name in sorted(UNSTEADY)),
-    }  # fmt: skip
+    for reason, mine in _by_reason(apart):
+        yield IN_FULL.get(reason, reason), len(mine), len(mine.filter(NEARLY))
 
 
 def _caches(caches: pl.DataFrame) -> Iterator[tuple[object, ...]]:
-    for metric, nearness in NEAR.items():
-        mine = caches.filter(metric=metric).with_columns(near=pl.col("verdict") == "near")
-        near, of = int(mine["near"].sum()), len(mine)
-        kernels = mine.group_by("source", "kernel").agg(pl.col("near").mean() > 0.5)["near"]
-        most = int(kernels.sum())
-        by_kernel = f"{most} of {len(kernels)}", _percent(most, len(kernels))
-        yield f"`{metric}`", nearness.words, f"{near} of {of}", _percent(near, of), *by_kernel
+    for metric in NEAR:
+        mine = caches.filter(metric=metric)
+        ours = len(mine.filter(verdict="near")), len(mine)
+        both = ours, cached_programs(metric)
+        yield f"`{metric}`", *(f"{near} of {of}, {_percent(near, of)} %" for near, of in both)
 
 
 def _percent(part: int, of: int) -> str:
     return f"{100 * part / of:.1f}" if of else ""
-
-
-def _number(value: float) -> str:
-    return f"{value:.0f}" if value == int(value) else f"{value:.2f}"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import polars as pl
 from silicon import unseen
-from silicon.caches import NEAR as CACHES
-from silicon.programs import FOLDER, TIMED, Beside
+from silicon.programs import FOLDER, TIMED, WAITED, Beside
 
 COMPARED = FOLDER / "h200_compared.parquet"
 ABOUT = FOLDER / "h200_compared.json"
@@ -22,9 +21,13 @@ TEMPLATE = Path(__file__).parent / "programs.md"
 OF_LAUNCH = ("launch__", "sm__maximum")
 """How the names of facts of a launch begin."""
 PRINTS = (
-    "the kernel calls `printf`: the driver's code on the chip has 32 registers (since this "
-    "comparison cutrace counts them) and accesses memory"
+    "the kernel calls `printf`, the driver's code on the chip: it needs other registers, and these "
+    "are always comparable"
 )
+WAITS = "the chip also counts cycles in which shuffles, `cp.async` or atomics wait"
+RANDOM = "the inputs are random"
+ORDER = "results depend on the order of atomic additions"
+PTXAS = "ptxas 13.5 allocates other registers than 13.0, which made the chip's code"
 REASONS = (
     (
         "exercises/compiling|example/dynamic_par|examples/2.02_Hello|topics/cuda/sol|.*06_debug|"
@@ -35,7 +38,7 @@ REASONS = (
     (
         ".*03_kernel_opt|23_load_bal|.*04_reduction_cuda|02_use_warp",
         "conflicts_pipe_lsu_mem_shared.sum",
-        "the chip also counts cycles in which shuffles and `cp.async` wait",
+        WAITS,
     ),
     (
         ".*03_histogram_cuda|solutions/lab10/histogram",
@@ -51,31 +54,31 @@ REASONS = (
     (
         ".*module7/examples/01_sorting",
         "",
-        "the program sorts numbers of `std::random_device`, different in each run",
+        RANDOM,
     ),
     (
         "day06/TransposeMatrix",
         "shared_mem",
         "the program prefers 20 % of L1 to be shared memory (`cudaFuncSetAttribute`)",
     ),
-    ("day18/atomic2", "op_ld", "the kernel loads a word to which other warps add"),
+    ("day18/atomic2", "op_ld", ORDER),
     ("0_hello_world", "", PRINTS),
     (
         "01.04-feature",
         "op_st",
-        "which thread writes where depends on the order of atomic additions",
+        ORDER,
     ),
-    ("02.04-euclidean", "registers", "ptxas 13.5 allocates 101 registers, 13.0 the chip's 103"),
-    ("heartwall", "", "ptxas 13.5 allocates 32 registers, 13.0 the chip's 40"),
+    ("02.04-euclidean", "registers", PTXAS),
+    ("heartwall", "", PTXAS),
     (
         "ProfilingExamples/global_vs_shared",
         "conflicts",
-        "the chip also counts cycles in which atomics wait",
+        WAITS,
     ),
     (
         "day023/genetic",
         "tag_requests",
-        "`curand_kernel.h` is seeded by the time of day",
+        RANDOM,
     ),
     (
         "ch12",
@@ -91,39 +94,37 @@ REASONS = (
     (
         "fa3|tk[hfm]|dgf8",
         "memory_l1_wavefronts_shared",
-        "the chip also counts wavefronts that read the operands of `wgmma` (since this comparison "
-        "cutrace does, too, and the counts are equal)",
+        "the chip also counts wavefronts that read operands of `wgmma` (cutrace now does, too)",
     ),
     (
         "gg-mmvf|tkh4",
         "conflicts_pipe_lsu_mem_shared.sum",
-        "the chip also counts cycles in which shuffles and `cp.async` wait",
+        WAITS,
     ),
     (
         "gg-mmvq|marlin64",
         "_ideal|wavefronts_shared",
         "ptxas orders or repeats the loads otherwise; not studied",
     ),
-    ("xf-f16-64", "registers", "ptxas 13.5 allocates 152 registers, 13.0 the chip's 150"),
+    ("xf-f16-64", "registers", PTXAS),
     (
         "",
         "dram__bytes_write",
-        "the chip writes about 1 MB of the stored lines to DRAM before the launch ends",
+        "the chip writes some stored lines to DRAM before the launch ends, or older data",
     ),
     ("leukocyte", "op_read", "how long L1 keeps texels beside other data was not studied"),
     (
         "correlation|covariance|adi",
         "op_read",
-        "an SM has one block, whose warps drift apart in time: how far decides what L1 still holds",
+        "the warps of a block drift apart in time, which decides what L1 still holds",
     ),
     (
         "",
         "lts__t_sectors_srcunit_tex_op_read",
-        "timing decides which blocks share an SM, and which SMs request a sector together: in "
-        "`gemm` (large) the L1s miss 1,611,804 sectors, for which L2 counts 737,457 reads",
+        "timing decides which blocks share an SM, and which SMs request a sector together",
     ),
-    ("", "hit_rate", "the order of warps that share lines"),
-    ("lavaMD", "", "ptxas 13.5 allocates 72 registers, 13.0 the chip's 70"),
+    ("", "hit_rate", "several warps access the same lines, in an order that depends on timing"),
+    ("lavaMD", "", PTXAS),
 )
 """Regular expressions for the program and the counter, and why they are apart."""
 
@@ -171,54 +172,68 @@ def sets() -> dict[str, list[Beside]]:
     return {name: kept(file) for name, file in names.items()}
 
 
+IN_FULL = {
+    WAITED: "the profiler counts wavefronts of shared memory twice, and its two counts differ",
+    **dict.fromkeys(TIMED.values(), RANDOM),
+}
+"""Reasons of the tables, as the page has them."""
+CHIPS = {"seven others": "H200", "three collections": "H200", "fourth draw": "H200"}
+"""The chips of sets that are not the H100."""
+
+
 def section() -> str:
     """The section of the page."""
-    compared = sets()
-    counts = {name: [b for b in mine if b.kind == "count"] for name, mine in compared.items()}
+    counts = {name: _counts(mine) for name, mine in sets().items()}
     every = [beside for mine in counts.values() for beside in mine]
-    caches = [b for b in compared["three collections"] if b.kind == "cache"]
-    far = [b for b in every if not b.why_not and not b.is_near]
-    not_near = [b for b in caches if not b.why_not and not b.is_near]
-    memory = [b for b in counts["three collections"] if not b.metric.startswith(OF_LAUNCH)]
     plain = [b for b in counts["seven others"] if b.run[1] != "raytracing"]
-    about = json.loads(ABOUT.read_text())
     return TEMPLATE.read_text(encoding="utf-8").format(
-        **about, missing=sum(about["captured"].values()),
-        memory=_near_of(memory), plain=_near_of(plain),
+        plain=_percent(shares(plain)[1], len(plain)),
         sets=_lines(_sets(counts)),
         left_out=_lines(_left_out(every)),
-        reasons=_lines(_reasons(far)),
-        cached=_lines(_caches(caches)),
-        cache_reasons=_lines(_reasons(not_near)),
-    )  # fmt: skip
+        reasons=_lines(_far([b for b in every if not b.why_not]).items()),
+    )
+
+
+def _counts(compared: Sequence[Beside]) -> list[Beside]:
+    return [beside for beside in compared if beside.kind == "count"]
+
+
+def drawn() -> tuple[int, int, int, int]:
+    """The counts of all draws, and the equal ones: of all, and of the comparable ones."""
+    mine = [beside for draw in unseen.DRAWS for beside in _counts(kept(draw.compared))]
+    comparable = [beside for beside in mine if not beside.why_not]
+    return *shares(mine)[::2], *shares(comparable)[::2]
+
+
+def cached_programs(metric: str) -> tuple[int, int]:
+    """How many launches of the three collections are near in a counter of a cache, and all."""
+    mine = [b for b in kept() if b.kind == "cache" and b.metric == metric and not b.why_not]
+    return sum(beside.is_near for beside in mine), len(mine)
+
+
+def far_cache_counts() -> Counter[str]:
+    """How many counts of caches of the three collections are not near, by the reason."""
+    return _far([b for b in kept() if b.kind == "cache" and not b.why_not])
+
+
+def _far(comparable: Iterable[Beside]) -> Counter[str]:
+    """How many counts are not near, by the reason, the most frequent first."""
+    reasons = Counter(reason(beside) for beside in comparable if not beside.is_near)
+    return Counter(dict(reasons.most_common()))
 
 
 def _lines(rows: Iterable[Iterable[object]]) -> str:
     return "\n".join(f"| {' | '.join(map(str, cells))} |" for cells in rows)
 
 
-def _near_of(counts: Sequence[Beside]) -> str:
-    of, near, _ = shares(counts)
-    return f"{_percent(near, of)} % ({near} of {of})"
-
-
 def _sets(counts: Mapping[str, Sequence[Beside]]) -> Iterator[tuple[object, ...]]:
-    """A row for each set: how the programs ended, and how near the counts are."""
-    draws = {draw.heading: draw for draw in unseen.DRAWS}
+    """A row for each set: its size, and how near the counts are."""
     for name, mine in counts.items():
-        ended = [e for e in draws[name].ended() if e.is_judged] if name in draws else []
-        whole = [each for each in ended if each.is_whole]
-        ends = "not kept", "not kept"
-        if ended:
-            ends = f"{len(whole)} of {len(ended)}", f"{sum(e.prints_same for e in whole)}"
-        pairs, near, equal = shares(mine)
-        comparable, close, same = shares(b for b in mine if not b.why_not)
-        launches = len({(b.run, b.launch) for b in mine})
-        yield (
-            name, *ends, len({b.run[1:] for b in mine}), launches, pairs,
-            f"{_percent(near, pairs)} %", f"{_percent(equal, pairs)} %", comparable,
-            f"{_percent(close, comparable)} %", f"{_percent(same, comparable)} %",
-        )  # fmt: skip
+        cells = [name, CHIPS.get(name, "H100"), str(len({b.run[1:] for b in mine}))]
+        for some in (mine, [b for b in mine if not b.why_not]):
+            pairs, near, equal = shares(some)
+            cells += f"{pairs:,}", f"{_percent(equal, pairs)} %", f"{_percent(near, pairs)} %"
+        yield tuple(cells)
 
 
 def shares(compared: Iterable[Beside]) -> tuple[int, int, int]:
@@ -231,17 +246,7 @@ def _left_out(counts: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
     reasons = Counter(b.why_not for b in counts if b.why_not)
     for why, many in reasons.most_common():
         _, near, _ = shares(b for b in counts if b.why_not == why)
-        named = ", ".join(sorted(name for name, what in TIMED.items() if what == why))
-        words = f"{why} ({named})" if named else why
-        yield words, many, _percent(many, len(counts)), near
-
-
-def _reasons(far: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
-    """Why comparable counts are not near, the most frequent reason first."""
-    reasons = Counter(map(reason, far))
-    for why, many in reasons.most_common():
-        programs = sorted({b.run[2] for b in far if reason(b) == why})
-        yield why, many, ", ".join(programs[:4]) + (" ..." if len(programs) > 4 else "")
+        yield IN_FULL.get(why, why), many, near
 
 
 def reason(beside: Beside) -> str:
@@ -252,12 +257,6 @@ def reason(beside: Beside) -> str:
         if re.match(program, beside.run[2]) and re.search(metric, beside.metric)
     )
     return next(found, "")
-
-
-def _caches(cached: Sequence[Beside]) -> Iterator[tuple[object, ...]]:
-    for metric, nearness in CACHES.items():
-        many, near, _ = shares(b for b in cached if b.metric == metric and not b.why_not)
-        yield f"`{metric}`", nearness.words, f"{near} of {many}", _percent(near, many)
 
 
 def _percent(part: int, of: int) -> str:

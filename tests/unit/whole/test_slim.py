@@ -42,7 +42,8 @@ def environment(folder: Path) -> None:
     libraries = tuple(f"{NVRTC}/{name}" for name in ("libnvrtc.so.12", "libnvrtc.alt.so.12"))
     install(folder, "nvidia-cuda-nvrtc-cu12", files=libraries)
     install(folder, "numpy", files=("numpy/core.py", "numpy/fft/tests/test_fft.py"))
-    install(folder, "pyarrow", files=("pyarrow/libarrow.so", "pyarrow/libarrow_flight.so.2600"))
+    arrow = ("libarrow.so", "libarrow_flight.so.2600", "libarrow_s3.so.2600", "_s3fs.so", "_fs.so")
+    install(folder, "pyarrow", files=tuple(f"pyarrow/{name}" for name in arrow))
 
 
 def test_files_that_only_cutrace_could_load_and_does_not_are_deleted(tmp_path: Path) -> None:
@@ -50,7 +51,9 @@ def test_files_that_only_cutrace_could_load_and_does_not_are_deleted(tmp_path: P
     assert found(tmp_path) == [
         "numpy/fft/tests/test_fft.py",
         f"{NVRTC}/libnvrtc.alt.so.12",
+        "pyarrow/_s3fs.so",
         "pyarrow/libarrow_flight.so.2600",
+        "pyarrow/libarrow_s3.so.2600",
     ]
 
 
