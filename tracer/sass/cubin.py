@@ -13,6 +13,7 @@ import re
 import struct
 import subprocess
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -117,12 +118,16 @@ class Code:
     file: str = ""
     places: tuple[int, ...] = ()
 
+    @property
+    def title(self) -> str:
+        """The file, kernel and capability, for a message."""
+        file = f"{self.file}: " if self.file else ""
+        return f"{file}kernel `{self.kernel}`, machine code of sm_{self.capability}"
+
     def refuse(self, instruction: Instruction, why: str) -> CutraceError:
         """Return the error for an instruction."""
-        file = f"{self.file}: " if self.file else ""
         return CutraceError(
-            f"{file}kernel `{self.kernel}`, machine code of sm_{self.capability}, address "
-            f"{instruction.address:#06x}: {why}: `{instruction.text}`"
+            f"{self.title}, address {instruction.address:#06x}: {why}: `{instruction.text}`"
         )
 
 
@@ -145,12 +150,22 @@ class KernelResources:
     calls_driver: bool = False
 
 
+@contextmanager
+def reading(file: str) -> Iterator[None]:
+    """Raise CutraceError where numbers of a cubin lead out of it."""
+    try:
+        yield
+    except (struct.error, ValueError, LookupError, OverflowError) as error:
+        named = f"{file}: " if file else ""
+        raise CutraceError(f"{named}machine code is cut off or damaged") from error
+
+
 class Cubin:
     """A cubin of a `file`, which messages name; raises CutraceError if it is damaged."""
 
     def __init__(self, data: bytes, file: str = "") -> None:
         self.data, self.file = data, file
-        try:
+        with reading(file):
             machine, _, flags = struct.unpack_from("<HI24xI", data, 18)
             self.sections = {each.name: each for each in sections(data)}
             self._by_number = [each.name for each in sections(data)]
@@ -161,8 +176,6 @@ class Cubin:
             if short or parts + size * count > len(data):
                 raise ValueError
             self.symbols = [*self._symbols()]
-        except (struct.error, ValueError, IndexError, KeyError) as error:
-            raise CutraceError(f"{self._named}machine code is cut off or damaged") from error
         if machine != _MACHINE:
             raise CutraceError(
                 f"{self._named}an ELF file for a machine that is no GPU of NVIDIA's: expected a "
@@ -474,7 +487,10 @@ def _disassemble(cubin: Cubin, names: Sequence[str]) -> list[Any]:
             start_new_session=True,  # Ctrl-C is for the parent
         )
     if answer.returncode:
-        problem = answer.stderr.decode(errors="replace").strip()
-        raise CutraceError(f"{cubin._named}nvdisasm refuses this machine code: {problem}")
+        lines = answer.stderr.decode(errors="replace").splitlines()
+        errors = [" ".join(line.split()) for line in lines if " warning " not in line]
+        problem = errors[0] if errors else f"it ended with {answer.returncode}"
+        kernel = names[0].removeprefix(".text.")
+        raise CutraceError(f"{cubin._named}kernel `{kernel}`: nvdisasm refuses it: {problem}")
     document: list[Any] = json.loads(answer.stdout)
     return document

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ...base.errors import CutraceError
 from ..front.demangle import demangle
-from .cubin import Cubin, Symbol
+from .cubin import Cubin, Symbol, reading
 
 DRIVER_FUNCTIONS = {
     "vprintf": ((8, 8), 4),
@@ -34,7 +34,8 @@ def write_frame(cubin: Cubin) -> str:
     declared = {each.name for each in cubin.symbols if not each.section}
     functions = (_function(name) for name in DRIVER_FUNCTIONS if name in declared)
     kernels = (_kernel(cubin, name) for name in cubin.kernels)
-    return "".join((head, *functions, *_variables(cubin), *kernels))
+    with reading(cubin.file):
+        return "".join((head, *functions, *_variables(cubin), *kernels))
 
 
 def _function(name: str) -> str:

@@ -19,7 +19,7 @@ from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
 from . import access, arithmetic, bulk, product
-from .cubin import Code, Cubin, Instruction, read_code
+from .cubin import Code, Cubin, Instruction, read_code, reading
 from .lift import Lifted, Lifter
 from .reconvergence import reconverge
 
@@ -62,7 +62,8 @@ def machine_kernel(
 
 def cubin_kernel(cubin: Cubin, frame: str, like: Kernel) -> MachineKernel:
     """Return a kernel of a cubin; `frame` declares it (frame.py), and `like` is that kernel."""
-    code = cubin.code(like.name)
+    with reading(cubin.file):
+        code = cubin.code(like.name)
     machine = _lifted(single_kernel(frame, like.name), like, code, {})
     return replace(machine, parameters=code.parameters)
 

@@ -764,8 +764,7 @@ class Flow:
     def _require(self, address: int) -> Instruction:
         if address not in self._at:
             raise CutraceError(
-                f"kernel `{self.code.kernel}`, machine code of sm_{self.code.capability}: control "
-                f"goes to address {address:#x}, which has no instruction"
+                f"{self.code.title}: control goes to address {address:#x}, which has no instruction"
             )
         return self._at[address]
 

@@ -15,10 +15,12 @@ import pytest
 import cutrace
 from cutrace.analyzer.summary_text import time_line
 from cutrace.base.errors import CutraceError, KernelFault
+from cutrace.tracer.front.resources import assemble_for
 from cutrace.tracer.front.toolkit import find_file
 from cutrace.tracer.ptx.kernel import Variable
 from cutrace.tracer.sass import access, arithmetic, bulk, product
-from cutrace.tracer.sass.cubin import Code, Instruction
+from cutrace.tracer.sass.cubin import Code, Cubin, Instruction
+from cutrace.tracer.sass.frame import write_frame
 from cutrace.tracer.sass.lift import Flow, Lifter
 from cutrace.tracer.sass.reconvergence import find_barriers
 from cutrace.tracer.session.record_options import RecordOptions, default_options
@@ -1011,3 +1013,33 @@ def test_a_call_that_nobody_returns_from_is_a_jump_and_keeps_its_barriers() -> N
              "BSYNC B0", "EXIT"]  # fmt: skip
     code = Code("k", 80, tuple(instructions(lines)), 0x160, 0, 0, {}, (), {}, {}, {})
     assert find_barriers(Flow(code, Lifter(code, ())))[0x40] == (("B0", 0x50),)
+
+
+POINTED = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .global .u32 number = 7;
+.visible .global .u64 place = number;
+.visible .entry k(.param .u64 p) { .reg .u64 %p; .reg .u32 %r; ld.param.u64 %p, [p];
+    ld.global.u32 %r, [number]; st.global.u32 [%p], %r; ret; }
+"""
+
+
+@pytest.mark.parametrize(
+    ("section", "place", "value"),
+    [
+        (".nv.info", 2, b"\7\0"),  # bytes of the first attribute, of two words
+        (".rel.nv.global.init", 12, b"\xff\xff\xff\x7f"),  # a symbol that nobody has
+        ("", 24, b"\xff" * 8),  # where a section begins in the file
+    ],
+)
+def test_machine_code_that_leads_out_of_its_file_is_refused_with_the_file(
+    section: str, place: int, value: bytes
+) -> None:
+    data = bytearray(assemble_for(POINTED, "sm_80"))
+    whole = Cubin(bytes(data))
+    (headers,) = struct.unpack_from("<Q", data, 0x28)
+    start = whole.sections[section].start if section else headers + 64
+    data[start + place : start + place + len(value)] = value
+    with pytest.raises(CutraceError, match=r"^lib\.so: machine code is cut off or damaged$"):
+        write_frame(Cubin(bytes(data), "lib.so"))
