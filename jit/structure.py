@@ -33,7 +33,7 @@ class Struct:
         cls.fields = {**cls.fields, **cls.__annotations__}
         cls._places = {name: number for number, name in enumerate(cls.fields)}
         for name, number in cls._places.items():
-            setattr(cls, name, _reader(name, number))
+            setattr(cls, name, _reader(name, number, cls.fields[name] is int))
 
     def __init__(self) -> None:
         words = np.zeros(len(self._places), dtype=np.int64)  # a memoryview is faster to index
@@ -93,12 +93,38 @@ class Binding:
         self.arrays: dict[str, Any] = own["_arrays"]
 
 
-def _reader(name: str, number: int) -> property:
+class Layout:
+    """New arrays of these dtypes for structures of a `kind`, side by side in memory, the widest
+    first: given together, in a fifth of the time.
+    """
+
+    def __init__(self, kind: type[Struct], dtypes: Mapping[str, str]) -> None:
+        sizes = [np.dtype(each).itemsize for each in dtypes.values()]
+        ends = np.cumsum(sizes).tolist()
+        self._spans = list(zip(dtypes.items(), [0, *ends], ends, strict=False))
+        self._places = np.array([kind._places[name] for name in dtypes], np.intp)
+        self._starts = np.array([0, *ends[:-1]], np.int64)
+
+    def give(self, structure: Struct, count: int) -> dict[str, Column]:
+        """Give a structure the addresses of arrays of `count` elements; return the arrays."""
+        data = np.empty(count * self._spans[-1][2], np.uint8)
+        structure.__dict__["words"][self._places] = address(data) + count * self._starts
+        return {
+            name: data[count * first : count * last].view(dtype)
+            for (name, dtype), first, last in self._spans
+        }
+
+
+def _reader(name: str, number: int, is_integer: bool) -> property:
     """Return a property that reads the array, structure or integer of this name."""
+
+    def read_integer(structure: Struct) -> int:
+        value: int = structure.__dict__["_view"][number]
+        return value
 
     def read(structure: Struct) -> Any:
         own = structure.__dict__
         array = own["_arrays"].get(name)
         return own["_view"][number] if array is None else array
 
-    return property(read)
+    return property(read_integer if is_integer else read)

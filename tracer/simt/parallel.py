@@ -30,7 +30,7 @@ from .kernel.launch import REDUCTION, NullSink, Sink
 from .rows.pattern import PatternTable
 from .tier import LaunchTier
 from .warp.instruction_set import InstructionSet
-from .wave import Wave, WavePools, pools_of
+from .wave import WaveMaker, WavePools, pools_of
 
 GLOBAL = int(Space.GLOBAL)
 CHUNK = 64
@@ -421,6 +421,7 @@ class _Threads:
     def _work(self, pools: WavePools) -> None:
         """Run one wave after another."""
         marks, patterns = self._make_marks(), ThreadPatterns()
+        maker = WaveMaker(self._code, pools, self._tier, REFUSE, self._stored)
         pools.patterns.begin_launch()
         try:
             with np.errstate(all="ignore"):
@@ -429,8 +430,12 @@ class _Threads:
                         patterns = ThreadPatterns()
                         pools.patterns.begin_launch()
                     log = RowLog(marks, patterns, self._check)
-                    self._run(number, pools, log)
+                    wave = maker.make(self._waves[number], log)
+                    if not wave.run():
+                        raise Stopped
+                    maker.end(wave)
                     self._end(number, log, marks)
+            maker.close()
         except BaseException:  # a fault comes back when the waves are run in order
             self._stop()
 
@@ -443,12 +448,6 @@ class _Threads:
                     return self._begun - 1
                 self._changed.wait()
             return None
-
-    def _run(self, number: int, pools: WavePools, log: RowLog) -> None:
-        wave = Wave(self._code, self._waves[number], pools, log, self._tier)
-        wave.guard_stores(REFUSE, self._stored)
-        if not wave.run():
-            raise Stopped
 
     def _end(self, number: int, log: RowLog, marks: ExchangeMarks) -> None:
         with self._changed:

@@ -7,7 +7,6 @@ memory and SIMT stacks.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
@@ -19,10 +18,9 @@ from .access.reach import NOTE
 from .kernel.launch import Launch, NullSink, Sink
 from .memory.memory import Memory
 from .parallel import run_on_threads
-from .rows.buffers import Buffers
 from .tier import LaunchTier
 from .warp.instruction_set import InstructionSet
-from .wave import Wave, WavePools, pools_of
+from .wave import Wave, WaveMaker, WavePools, pools_of
 
 FIRST_MARK, APART = 8, 4
 """The round in which the first state is saved, and the factor from each such round to the next."""
@@ -131,11 +129,11 @@ def _run_apart(
     arenas = program.memory.global_, program.memory.const, program.memory.surface
     stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
     jobs = launch.options.jobs or 1
-    first = Wave(code, launch.numbers(0, blocks), pools, sink, tier)
-    if jobs > 1:
-        first.guard_stores(NOTE, stored)
+    maker = WaveMaker(code, pools, tier, NOTE, stored if jobs > 1 else None)
+    first = maker.make(launch.numbers(0, blocks), sink)
     is_compiled = tier.is_compiled
     first.run()
+    first.release()
     ran.part = blocks / launch.executed
     waves = cut(launch, blocks, _blocks_for(code, blocks, first.steps))
 
@@ -188,6 +186,7 @@ def _run_in_order(
     `done` blocks of the launch have run before.
     """
     resident: list[Wave] = []
+    maker = WaveMaker(code, pools, tier)
     idle, leap = 0, LEAP
     stillness = DeadlockDetector(code.program.memory)
     number = 0
@@ -195,13 +194,13 @@ def _run_in_order(
         # Every resident wave has spun for a turn: what they wait for may come from blocks not yet
         # run.
         if number < len(waves) and idle >= len(resident):
-            own = replace(pools, buffers=Buffers()) if code.flow.waiting else pools
-            resident.append(Wave(code, waves[number], own, sink, tier))
+            resident.append(maker.make(waves[number], sink))
             number += 1
             idle = 0
         wave = resident.pop(0)
         before = wave.progress
         if wave.run():
+            maker.end(wave)
             idle = 0
             done += wave.blocks
             ran.part = done / code.program.launch.executed
@@ -217,6 +216,7 @@ def _run_in_order(
             for each in resident:
                 each.pass_time(leap)
             leap = min(2 * leap, LONGEST_LEAP)
+    maker.close()
 
 
 def _no_progress(resident: list[Wave]) -> KernelFault:

@@ -7,7 +7,7 @@ launch is hot (tier.py); nothing that it has run is run again.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,8 @@ from .kernel.launch import Sink
 from .memory.memory import BufferPool, Memory, Shadow
 from .ops.lanes import LANES, Array, Mask
 from .rows.access_rows import AccessRows
-from .rows.buffers import Buffers
-from .rows.history import RUNS
+from .rows.buffers import MOST_CLEARED, Buffers
+from .rows.history import RUNS, Entries, PathTable
 from .rows.pattern import PatternTable
 from .rows.wave_rows import WaveRows
 from .tier import LaunchTier
@@ -61,9 +61,9 @@ class WaveState:
         self.code_arrays: dict[object, Any] = {}
         self._fresh = self.machine.copy()
 
-    def begin(self) -> None:
-        """Reset for a new wave, and drop the arrays of the last wave."""
-        self.machine.begin_as(self._fresh)
+    def begin(self, fresh: Machine | None = None) -> None:
+        """Reset for a new wave, with the arrays of a `fresh` machine, else without any."""
+        self.machine.begin_as(fresh or self._fresh)
         self.fenced.fill(False)
         self.stacks.begin()
 
@@ -205,11 +205,18 @@ class Wave:
         accesses = AccessRows(sink, patterns, block, warp, self.machine, buffers)
         if self.machine.mapped:
             accesses.report_outside(code.traits.instructions)
-        self.rows = WaveRows(sink, patterns, block, warp, accesses)
+        m = self.machine
+        log = Entries(m.log_warp, m.log_block, m.log_masks, m.log_repeat)
+        paths = PathTable(log, self.warps, m.lengths, m.branches, buffers)
+        self.rows = WaveRows(sink, patterns, block, warp, accesses, paths)
         self._tier = tier
         self._granted = self.machine.budget
         self._grant(launch.options.max_instructions)
         self.executor: Executor
+        own_bytes = max(self.shared.size, self.local.size)
+        self._may_repeat = tier.is_compiled and not self.machine.mapped and self.shadow is None
+        self._may_repeat &= own_bytes <= MOST_CLEARED
+        self._fresh: Machine | None = None
         if tier.is_compiled:
             self.executor = tier.executor(self, None)
         else:
@@ -220,7 +227,31 @@ class Wave:
         """Give the machine the arrays for the accesses of some machine code, or of no code."""
         if code not in self.code_arrays:
             self.code_arrays[code] = AccessArrays(sites, self.program, self.warps)
-        self.code_arrays[code].bind(self.machine)
+        self._accesses: AccessArrays = self.code_arrays[code]
+        self._accesses.bind(self.machine)
+
+    def begin_again(self, numbers: NDArray[np.int64], sink: Sink) -> None:
+        """Begin again with as many other blocks, in the same arrays; see `may_begin_again`."""
+        self.numbers, self.sink, self.tensors = numbers, sink, {}
+        self._state.begin(self._fresh)
+        self._accesses.begin()
+        self.shared.fill(0)
+        self.local.fill(0)
+        self.rows.begin_again(sink, numbers[self.block_of_warp].astype(np.uint64))
+        self._granted = self.machine.budget
+        self._grant(self.program.launch.options.max_instructions)
+        self.executor.begin_again()
+
+    @property
+    def may_begin_again(self) -> bool:
+        """Whether all that an ended wave has written is reset by `begin_again`."""
+        return self._fresh is not None and self.frames is None
+
+    def release(self) -> None:
+        """Give the arrays of an ended wave back."""
+        del self.executor  # or the two would hold each other until the collector comes
+        self._fresh = None
+        self._states.give(self._state)
 
     def guard_stores(self, guard: int, stored: NDArray[np.int32]) -> None:
         """Note the allocations with a store in `stored`, or refuse stores to others (reach.py)."""
@@ -235,18 +266,18 @@ class Wave:
 
     def run(self) -> bool:
         """Run until every warp has exited (True), or every warp that can run only spins (False)."""
-        is_over = True
         try:
-            is_over = self._run()
-        finally:
-            if is_over:
-                del self.executor  # or the two would hold each other until the collector comes
-        return is_over
+            return self._run()
+        except BaseException:
+            del self.executor
+            raise
 
     def _run(self) -> bool:
         routine, m, stacks = routines(), self.machine, self.stacks
-        routine.place_warps(stacks.address)
         hold = self.executor.enter()
+        if self._may_repeat and self._fresh is None:
+            self._fresh = m.copy()
+        routine.place_warps(stacks.address)
         while True:
             if self._tier.is_compiled and isinstance(self.executor, Interpreter):
                 self.executor = self._tier.executor(self, self.executor.registers)
@@ -291,13 +322,13 @@ class Wave:
                 return False
         del hold
         program = self.program
-        stacks.barriers.require_done(program.name, program.source_line, self.numbers)
+        if not stacks.ended().all():
+            stacks.barriers.require_done(program.name, program.source_line, self.numbers)
         self._tier.spend(self._granted - m.budget)
         self.executor.finish()
         self.rows.accesses.write(final=True)
         self._write_history()
         self.rows.finish()
-        self._states.give(self._state)
         return True
 
     def _grant(self, left: int) -> None:
@@ -308,8 +339,7 @@ class Wave:
         self._granted = m.budget = min(left, SLICE, self._tier.left)
 
     def _write_history(self) -> None:
-        m = self.machine
-        self.rows.history.write_log(self.stacks.take_log(), m.lengths, m.branches)
+        self.rows.history.write_log(self.stacks.take_log())
 
     def group(self) -> Group:
         """Return the warps that run now."""
@@ -341,3 +371,44 @@ class Wave:
     def blocks_of(self, warps: NDArray[np.intp]) -> NDArray[np.int64]:
         """Return the grid numbers of the blocks of these warps."""
         return self.numbers[self.block_of_warp[warps]]
+
+
+class WaveMaker:
+    """Makes the waves of a launch that a thread runs in turn; an ended wave begins again as one of
+    as many other blocks, which takes a tenth of the time."""
+
+    def __init__(
+        self, code: InstructionSet, pools: WavePools, tier: LaunchTier, guard: int = 0,
+        stored: NDArray[np.int32] | None = None,
+    ) -> None:  # fmt: skip
+        self._code, self._pools, self._tier = code, pools, tier
+        self._guard, self._stored = guard, stored
+        self._ended: Wave | None = None
+
+    def make(self, numbers: NDArray[np.int64], sink: Sink) -> Wave:
+        """Return a wave of these blocks."""
+        if self._ended is not None and self._ended.blocks == len(numbers):
+            wave, self._ended = self._ended, None
+            wave.begin_again(numbers, sink)
+            return wave
+        self.close()
+        pools = self._pools
+        if self._code.flow.waiting:  # others may begin before it ends
+            pools = replace(pools, buffers=Buffers())
+        wave = Wave(self._code, numbers, pools, sink, self._tier)
+        if self._stored is not None:
+            wave.guard_stores(self._guard, self._stored)
+        return wave
+
+    def end(self, wave: Wave) -> None:
+        """Take a wave that has run to its end."""
+        if self._ended is None and wave.may_begin_again:
+            self._ended = wave
+        else:
+            wave.release()
+
+    def close(self) -> None:
+        """Release the ended wave."""
+        if self._ended is not None:
+            self._ended.release()
+            self._ended = None

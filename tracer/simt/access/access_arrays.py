@@ -12,6 +12,7 @@ from ....jit.structure import Binding
 from ....traces.schema import Space
 from ..memory.memory import BufferPool, Memory, Shadow
 from ..ops.lanes import LANES
+from ..rows.buffers import InitialArrays
 from ..rows.pattern import no_questions
 from ..warp.machine import Machine
 from ..warp.program import Program, Wave
@@ -26,7 +27,7 @@ class AccessArrays:
     def __init__(self, sites: Sequence[Site], program: Program, warps: int) -> None:
         count = len(sites) + 1  # one for the interpreter
         limits = [*(_limit(program, space, size) for _, space, _, size in sites), -1]
-        at_first: dict[str, NDArray[Any]] = {
+        initial: dict[str, NDArray[Any]] = {
             "site_pc": np.array([*(pc for pc, *_ in sites), 0], np.int32),
             "site_space": np.array([*(space or 0 for _, space, _, _ in sites), 0], np.int32),
             "site_part": np.array([*(part for _, _, part, _ in sites), 0], np.int32),
@@ -37,13 +38,8 @@ class AccessArrays:
             "part_lanes": np.zeros(warps, np.uint32),
             "part_space": np.zeros(warps, np.int32),
         }
-        ends = np.cumsum([-(-array.nbytes // 64) * 64 for array in at_first.values()]).tolist()
-        self._bytes: NDArray[np.uint8] = np.zeros(ends[-1], np.uint8)
-        arrays: dict[str, Any] = {}
-        for (name, array), first in zip(at_first.items(), [0, *ends], strict=False):
-            arrays[name] = self._bytes[first : first + array.nbytes].view(array.dtype)
-            arrays[name][:] = array
-        self._at_first = self._bytes.copy()
+        self._arrays = InitialArrays(initial)
+        arrays: dict[str, Any] = {**self._arrays.arrays}
         self._pointers: NDArray[np.int64] = np.zeros((2, warps * LANES), np.int64)
         self._questions = arrays["questions"] = no_questions()
         arrays["pointers"], arrays["written_at"] = self._pointers
@@ -52,14 +48,18 @@ class AccessArrays:
 
     def bind(self, m: Machine) -> None:
         """Reset the arrays, and give them to a machine."""
-        self._bytes[:] = self._at_first
-        self._questions.count = 0
+        self.begin()
         m.bind(self._binding)
+
+    def begin(self) -> None:
+        """Reset the arrays."""
+        self._arrays.begin()
+        self._questions.count = 0
 
     @property
     def nbytes(self) -> int:
         """The approximate size in bytes."""
-        return self._pointers.nbytes + 2 * self._bytes.nbytes
+        return self._pointers.nbytes + self._arrays.nbytes
 
 
 def _limit(program: Program, space: Space | None, size: int) -> int:

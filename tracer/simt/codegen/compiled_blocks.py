@@ -89,14 +89,27 @@ class CompiledBlocks:
         take = buffers.take_zeros if crosses else buffers.take
         m.frames = take("frames", self.wave.warps * frame.size + 64, "u1")
         m.frame_words = m.frames[: self.wave.warps * frame.size].view(np.int64)
-        tables = frame.specials.tables(self.program.launch, self.wave.numbers)
+        self._begin_registers()
+        if frame.passing.recursive:
+            stack_of(self.wave, self.program.decoder.spills)
+            self._bind_frames()
+
+    def _begin_registers(self) -> None:
+        """Bind the special registers of the wave's blocks, and clear the registers read first."""
+        m = self._machine
+        tables = self._code.frame.specials.tables(self.program.launch, self.wave.numbers)
         m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
         m.warp_table = tables[THREAD]
         for place in self._code.zeroed:
             self.lanes_of_place(place)[:] = 0
-        if frame.passing.recursive:
-            stack_of(self.wave, self.program.decoder.spills)
-            self._bind_frames()
+
+    def begin_again(self) -> None:
+        """Set the registers for the wave's new blocks."""
+        m = self._machine
+        m.lanes_on[:] = 0
+        if self._code.made.crosses_lanes:
+            m.frames[:] = 0
+        self._begin_registers()
 
     def _bind_frames(self) -> None:
         """Take the depth of each lane, and the registers saved so far, from the wave's stack."""

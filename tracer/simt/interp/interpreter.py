@@ -30,6 +30,10 @@ class Interpreter:
     def enter(self) -> None:
         """Do nothing: no machine code calls back."""
 
+    def begin_again(self) -> NoReturn:
+        """Not used: only waves of machine code begin again."""
+        raise NotImplementedError
+
     def prepare(self) -> None:
         """Reserve nothing: each access of a step does."""
         self.wave.rows.accesses.begin_blocks(0)

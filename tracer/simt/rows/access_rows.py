@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....jit.loop_codegen import compile_routines
-from ....jit.structure import I32, I64, U8, U16, U32, Struct
+from ....jit.structure import I32, I64, U8, U16, U32, Layout, Struct
 from ....traces.schema import MOST_PARTS, Space
 from ..kernel.launch import Sink
 from .buffers import Buffers
@@ -72,12 +72,20 @@ class AccessRows:
         buffer: RowBuffer,
         buffers: Buffers,
     ) -> None:
-        self.sink, self.patterns, self.block, self.warp = sink, patterns, block, warp
+        self.sink, self.patterns = sink, patterns
+        self._columns = Columns()
+        self._columns.warp_block, self._columns.warp_number = block.view(np.int64), warp
         self.buffer, self.buffers = buffer, buffers
         self._epoch = patterns.epoch
         buffer.table = patterns.store.table
         buffers.bind(buffer, _OF_BOTH, FEW_ROWS)
         self._room = min(len(buffer.row_warp), len(buffer.run_pc))
+
+    def begin_again(self, sink: Sink, block: NDArray[np.uint64]) -> None:
+        """Collect the rows of other blocks, in the buffers that the machine has again."""
+        self.sink, self._epoch = sink, self.patterns.epoch
+        self._columns.warp_block = block.view(np.int64)
+        self._room = min(len(self.buffer.row_warp), len(self.buffer.run_pc))
 
     def report_outside(self, instructions: int) -> None:
         """Count lanes outside of all allocations."""
@@ -135,22 +143,25 @@ class AccessRows:
     def write(self, final: bool) -> None:
         """Write batches, each up to the access that reaches ROWS; with `final` write all rows."""
         m, patterns = self.buffer, self.patterns
-        counts: NDArray[np.int64] = m.run_count[: m.runs].astype(np.int64)
-        ends = np.cumsum(counts)
+        rows, all_runs, row_pattern = m.rows, m.runs, m.row_pattern
+        ends = None if rows < ROWS else np.cumsum(m.run_count[:all_runs], dtype=np.int64)
         first = first_run = 0
-        while first < m.rows:
-            run = int(np.searchsorted(ends, first + ROWS))
-            if run == m.runs and not final:
+        while first < rows:
+            run, last = all_runs, rows
+            if ends is not None:
+                run = int(np.searchsorted(ends, first + ROWS))
+                if run == all_runs and not final:
+                    break
+                run = min(run + 1, all_runs)
+                last = int(ends[run - 1])
+            elif not final:
                 break
-            run = min(run + 1, m.runs)
-            last = int(ends[run - 1])
             epoch = patterns.epoch
-            pattern = patterns.write(m.row_pattern[first:last].view(np.uint32), self.sink)
-            runs = slice(first_run, run)
-            columns = columns_of(m, slice(first, last), runs, self.block, self.warp)
+            pattern = patterns.write(row_pattern[first:last].view(np.uint32), self.sink)
+            columns = columns_of(m, self._columns, slice(first, last), slice(first_run, run))
             self.sink.put("accesses", **columns, pattern=pattern)
-            if epoch != patterns.epoch and last < m.rows:  # later rows name forgotten patterns
-                later = m.row_pattern[last : m.rows]
+            if epoch != patterns.epoch and last < rows:  # later rows name forgotten patterns
+                later = row_pattern[last:rows]
                 later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
             first, first_run = last, run
         self._move_down(first, first_run)
@@ -218,29 +229,19 @@ def fill_columns(m: RowBuffer, c: Columns) -> None:
         first = last
 
 
-_COLUMNS = {
-    "block": "u8",
-    "warp": "u2",
-    "step": "u4",
-    "part": "u1",
-    "pc": "u4",
-    "space": "u1",
-    "base": "u8",
-}
+_COLUMNS = Layout(
+    Columns,
+    {
+        **{"block": "u8", "base": "u8", "step": "u4", "pc": "u4"},
+        **{"warp": "u2", "part": "u1", "space": "u1"},
+    },
+)
 
 
-def columns_of(
-    buffer: RowBuffer, rows: slice, runs: slice, warp_block: NDArray[np.uint64],
-    warp_number: NDArray[np.uint16],
-) -> dict[str, NDArray[Any]]:  # fmt: skip
-    """Return all columns but the patterns of some rows, in these runs."""
-    c = Columns()
+def columns_of(buffer: RowBuffer, c: Columns, rows: slice, runs: slice) -> dict[str, NDArray[Any]]:
+    """Return all columns but the patterns of some rows, in these runs; `c` has the warps."""
     c.first_row, c.first_run, c.runs = rows.start, runs.start, runs.stop - runs.start
-    c.warp_block, c.warp_number = warp_block.view(np.int64), warp_number
-    count = rows.stop - rows.start
-    filled = {name: np.empty(count, dtype=kind) for name, kind in _COLUMNS.items()}
-    for name, array in filled.items():
-        setattr(c, name, array)
+    filled = _COLUMNS.give(c, rows.stop - rows.start)
     (fill,) = compile_routines(fill_columns)
     fill(buffer.address, c.address)
     return filled

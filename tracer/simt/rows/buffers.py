@@ -10,6 +10,25 @@ from numpy.typing import NDArray
 
 from ....jit.structure import Binding, Struct
 
+
+class InitialArrays:
+    """Named arrays in one buffer, which `begin` resets to their initial values."""
+
+    def __init__(self, initial: Mapping[str, NDArray[Any]]) -> None:
+        ends = np.cumsum([-(-array.nbytes // 64) * 64 for array in initial.values()]).tolist()
+        self._bytes: NDArray[np.uint8] = np.zeros(ends[-1], np.uint8)
+        self.arrays: dict[str, NDArray[Any]] = {}
+        for (name, array), first in zip(initial.items(), [0, *ends], strict=False):
+            self.arrays[name] = self._bytes[first : first + array.nbytes].view(array.dtype)
+            self.arrays[name][:] = array
+        self._initial = self._bytes.copy()
+        self.nbytes = 2 * self._bytes.nbytes
+
+    def begin(self) -> None:
+        """Reset the arrays."""
+        self._bytes[:] = self._initial
+
+
 MOST_CLEARED = 1 << 22
 """Bytes that are cleared for a wave: new pages, which the system clears, take three times as
 long."""

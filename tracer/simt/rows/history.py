@@ -195,38 +195,46 @@ def lay_out(h: Histories, warp: int) -> None:
 
 _WORK = {
     **{"first": "i8", "length": "i8", "ran": "u4", "sorted": "i8", "places": "i4"},
-    **{"path": "i8", "selection": "i8"},
+    **{"path": "i8", "selection": "i8", "blocks": "u4", "active": "u4", "not_taken": "u4"},
+    **{"targets": "u1", "repeats": "u4"},
 }
 """What is used while paths are shared."""
 
 
-def share_paths(
-    entries: Entries, warps: int, instructions: NDArray[np.int32], branches: NDArray[np.int32],
-    buffers: Buffers,
-) -> Shared:  # fmt: skip
-    """Return the paths of a log; `instructions` and `branches` describe each basic block.
-
-    `path` and `steps` of the result are valid until the next call.
+class PathTable:
+    """Finds the paths of `warps` warps in logs, of which `entries` is the room; `instructions` and
+    `branches` describe each basic block.
     """
-    h = Histories()
-    count = len(entries.warp)
-    h.entries, h.warps = count, warps
-    h.warp, h.block, h.masks, h.repeat = entries.warp, entries.block, entries.masks, entries.repeat
-    h.instructions, h.branches = instructions, branches
-    places = 1 << (2 * warps).bit_length()
-    h.mask = places - 1
-    buffers.bind(h, _WORK, max(2 * count, places))
-    h.blocks, h.active, h.not_taken, h.repeats = np.empty((4, count), dtype=np.uint32)
-    h.targets = np.empty(count, dtype=np.uint8)
-    (share,) = compile_routines(share_histories)
-    path_indices = h.selection[: share(h.address)]
-    columns = (h.blocks, h.active, h.not_taken, h.targets, h.repeats)
-    return Shared(
-        h.path[:warps],
-        h.ran[:warps],
-        h.length[path_indices].astype(np.uint32),
-        tuple(column[: h.total] for column in columns),
-    )
+
+    def __init__(
+        self, entries: Entries, warps: int, instructions: NDArray[np.int32],
+        branches: NDArray[np.int32], buffers: Buffers,
+    ) -> None:  # fmt: skip
+        h = self._histories = Histories()
+        h.warps, h.warp, h.block = warps, entries.warp, entries.block
+        h.masks, h.repeat = entries.masks, entries.repeat
+        h.instructions, h.branches = instructions, branches
+        self._buffers, self._room = buffers, 0
+        self._places = 1 << (2 * warps).bit_length()
+        h.mask = self._places - 1
+
+    def share(self, entries: int) -> Shared:
+        """Return the paths of a log of so many entries; `path` and `steps` of the result are valid
+        until the next call."""
+        h = self._histories
+        h.entries, h.total = entries, 0
+        if self._room < max(2 * entries, self._places):
+            self._room = max(2 * entries, self._places)
+            self._buffers.bind(h, _WORK, self._room)
+            self._columns = h.blocks, h.active, h.not_taken, h.targets, h.repeats
+            self._of_warps = h.path[: h.warps], h.ran[: h.warps]
+        (share,) = compile_routines(share_histories)
+        path_indices = h.selection[: share(h.address)]
+        lengths = h.length[path_indices].astype(np.uint32)
+        total = h.total
+        return Shared(
+            *self._of_warps, lengths, tuple(each[:total].copy() for each in self._columns)
+        )
 
 
 RUNS = 1 << 18
@@ -239,28 +247,28 @@ class HistoryRows:
     """
 
     def __init__(
-        self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16], buffers: Buffers
+        self, sink: Sink, block: NDArray[np.uint64], warp: NDArray[np.uint16], paths: PathTable
     ) -> None:
-        self._sink, self._buffers = sink, buffers
+        self._sink, self._paths = sink, paths
         self._block = block
         self._warp = warp
         self._steps: NDArray[np.uint32] = np.zeros(len(block), dtype=np.uint32)
+
+    def begin_again(self, sink: Sink, block: NDArray[np.uint64]) -> None:
+        """Collect the control flow of other blocks."""
+        self._sink, self._block = sink, block
+        self._steps[:] = 0
 
     @property
     def steps(self) -> int:
         """The instructions of all warps in the logs so far."""
         return int(self._steps.sum(dtype=np.int64))
 
-    def write_log(
-        self, log: Entries, lengths: NDArray[np.int32], branches: NDArray[np.int32]
-    ) -> None:
-        """Write a control row for each warp of a log, and the distinct paths.
-
-        `lengths` are the instructions of each basic block, `branches` whether it has a branch.
-        """
-        if not len(log.warp):
+    def write_log(self, entries: int) -> None:
+        """Write a control row for each warp of a log of so many entries, and the distinct paths."""
+        if not entries:
             return
-        shared = share_paths(log, len(self._block), lengths, branches, self._buffers)
+        shared = self._paths.share(entries)
         columns = dict(zip(PATHS.names, shared.columns, strict=True))
         first = self._sink.put("paths", lengths=shared.lengths, **columns)
         ran = shared.path >= 0

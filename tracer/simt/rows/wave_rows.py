@@ -7,7 +7,7 @@ from ..kernel.launch import Sink
 from ..memory.memory import GLOBAL_BASE
 from ..ops.lanes import LANES, Bits
 from .access_rows import AccessRows, RowBuffer
-from .history import HistoryRows
+from .history import HistoryRows, PathTable
 from .pattern import PatternTable
 
 
@@ -21,6 +21,7 @@ class WaveRows:
         block: NDArray[np.uint64],
         warp: NDArray[np.uint16],
         accesses: AccessRows,
+        paths: PathTable,
     ) -> None:
         self._sink = sink
         self._block = block
@@ -29,7 +30,15 @@ class WaveRows:
         self._patterns = patterns
         patterns.waves += 1
         self.accesses = accesses
-        self.history = HistoryRows(sink, block, warp, accesses.buffers)
+        self.history = HistoryRows(sink, block, warp, paths)
+
+    def begin_again(self, sink: Sink, block: NDArray[np.uint64]) -> None:
+        """Collect the rows of other blocks."""
+        self._sink, self._block = sink, block
+        self._lanes_on.clear()
+        self._patterns.waves += 1
+        self.accesses.begin_again(sink, block)
+        self.history.begin_again(sink, block)
 
     def count_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
         """Add to an instruction's count of lanes that are on, per block of the wave."""

@@ -75,6 +75,10 @@ class Executor(Protocol):
     def enter(self) -> object:
         """Return what must live while the wave runs, before it does."""
 
+    def begin_again(self) -> None:
+        """Set the registers that machine code of the wave, whose blocks are others now, begins
+        with."""
+
     def prepare(self) -> None:
         """Reserve what the next blocks may need."""
 

@@ -15,7 +15,7 @@ from ....jit.loop_codegen import compile_routines
 from ....jit.machine_code import address
 from ....jit.structure import Binding
 from ..ops.lanes import LANES, Array, Bits, Mask, pack, unpack
-from ..rows.history import Entries
+from ..rows.buffers import InitialArrays
 from .barrier import Barriers, WarpSync
 from .control_flow import ControlFlow
 from .invariant import asserted, require_tree
@@ -41,6 +41,7 @@ from .scheduler import (
 )
 from .stack_entry import StackEntry, merge_siblings, rotate_stack, run_ahead
 
+TOP = "block", "join", "mask", "called"
 BELOW = "below_block", "below_join", "below_mask", "below_called"
 
 ROWS_OF_PYTHON = 1 << 62
@@ -86,69 +87,75 @@ class SimtStacks:
         m = self.schedule = schedule
         m.take_fields(flow.schedule)
         self.address = m.address
-        self._all = np.tile(pack(lanes), blocks)
-        warps = self.warps = len(self._all)
+        warps = self.warps = blocks * len(lanes)
         self.warps_a_block = len(lanes)
         m.warps, m.a_block, m.blocks = warps, len(lanes), blocks
-        span = self._span = flow.entry, flow.exit
         self._meeting_blocks = flow.meeting_blocks
         self._blocks_a_cluster = blocks_a_cluster
         self._asserts = asserted()
-        self._at_first: list[tuple[NDArray[Any], int]] = []
-        self.block = m.block = self._array(warps, np.int32, span[0])
-        self.join = m.join = self._array(warps, np.int32, span[1])
-        self.mask: Bits = np.empty(warps, np.uint32)
-        m.mask = self.mask
-        self.state = m.state = self._array(warps, np.uint8)
-        self.depth = m.depth = self._array(warps, np.int32)
-        self.called = m.called = self._array(warps, np.uint8)
-        self.spins = m.spins = self._array(warps, np.int32)
-        self.patience = m.patience = self._array(warps, np.int32, SPIN_BUDGET)
-        self.step = m.step = self._array(warps, np.uint32)
-        self.parked = m.parked = self._array(warps, np.uint32)
-        self.meeting = m.meeting = self._array(warps, np.uint32)
+        parts = -(-warps // LANES)
+        stale = np.arange(-(-parts // LANES) * LANES) < parts
+        self._initial = InitialArrays(
+            {
+                **_zeros(warps, np.uint32, "step", "parked", "meeting", "active", "taken"),
+                **_zeros(warps, np.int32, "depth", "spins", "chosen"),
+                **_zeros(warps, np.uint8, "state", "called"),
+                "waited": np.zeros(warps, np.int64),
+                "sides": np.zeros(warps * flow.most_sides + 1, np.uint32),
+                "block": np.full(warps, flow.entry, np.int32),
+                "join": np.full(warps, flow.exit, np.int32),
+                "mask": np.tile(pack(lanes), blocks),
+                "patience": np.full(warps, SPIN_BUDGET, np.int32),
+                "order": np.full(parts * LANES, NEVER, np.int32),
+                "part_order": np.where(stale, STALE, NEVER).astype(np.int32),
+                "last_entry": np.full(warps, -1, np.int32),
+            }
+        )
+        own = self._initial.arrays
+        m.bind(Binding(type(m), own))
+        self.block, self.join, self.mask, self.called = (own[name] for name in TOP)
+        self.state, self.depth, self.step = own["state"], own["depth"], own["step"]
+        self.spins, self.patience = own["spins"], own["patience"]
+        self.parked, self.meeting = own["parked"], own["meeting"]
         self._top = (self.block, self.join, self.mask, self.called)
         self._below: tuple[Array, ...] = ()
-        parts = -(-warps // LANES)
-        m.order = self._array(parts * LANES, np.int32, NEVER)
-        m.part_order = self._array(-(-parts // LANES) * LANES, np.int32, NEVER)
-        m.waited = self._array(warps, np.int64)
-        m.chosen = self._array(warps, np.int32)
-        m.active = self._array(warps, np.uint32)
-        m.taken = self._array(warps, np.uint32)
-        m.sides = self._array(warps * flow.most_sides + 1, np.uint32)
-        m.last_entry = self._array(warps, np.int32, -1)
         m.picked, m.row_limit = -1, ROWS_OF_PYTHON
         self.deepen(2 * m.first_end + 2)
         self.begin()
 
-    def _array(self, size: int, dtype: type[np.generic], value: int = 0) -> NDArray[Any]:
-        """Return an array that `begin` resets to this value."""
-        self._at_first.append((np.empty(size, dtype), value))
-        return self._at_first[-1][0]
-
     def begin(self) -> None:
         """Reset all warps of a new or restored schedule to the entry block, all lanes active."""
-        for array, value in self._at_first:
-            array.fill(value)
+        self._initial.begin()
         self.schedule.bind(self._bound_below)
-        self.mask[:] = self._all
-        self.schedule.part_order[: -(-self.warps // LANES)] = STALE
-        self.barriers = Barriers(self, self._blocks_a_cluster)
-        self.meetings = WarpSync(self, self.barriers)
+        self._barriers: Barriers | None = None
+        self._meetings: WarpSync | None = None
 
-    def take_log(self) -> Entries:
-        """Return the entries of the log, and empty it."""
+    @property
+    def barriers(self) -> Barriers:
+        """The barriers of the wave."""
+        if self._barriers is None:
+            self._barriers = Barriers(self, self._blocks_a_cluster)
+        return self._barriers
+
+    @property
+    def meetings(self) -> WarpSync:
+        """The lanes that wait for others of their warp."""
+        if self._meetings is None:
+            self._meetings = WarpSync(self, self.barriers)
+        return self._meetings
+
+    def take_log(self) -> int:
+        """Return the number of entries of the log, and empty it."""
         m = self.schedule
-        n = m.entries
+        entries = m.entries
         m.entries = m.logged = 0
         m.last_entry.fill(-1)
-        return Entries(m.log_warp[:n], m.log_block[:n], m.log_masks[:n], m.log_repeat[:n])
+        return entries
 
     @property
     def nbytes(self) -> int:
         """The size of the arrays in bytes."""
-        return sum(array.nbytes for array in (*(a for a, _ in self._at_first), *self._below))
+        return self._initial.nbytes + sum(array.nbytes for array in self._below)
 
     @property
     def group(self) -> NDArray[np.intp]:
@@ -315,3 +322,8 @@ class SimtStacks:
 
     def _level(self, level: int) -> list[Array]:
         return [column[level * self.warps :][: self.warps] for column in self._below]
+
+
+def _zeros(size: int, dtype: type[np.generic], *names: str) -> dict[str, NDArray[Any]]:
+    """Return arrays of zeros by name."""
+    return dict.fromkeys(names, np.zeros(size, dtype))

@@ -3,14 +3,14 @@
 import numpy as np
 
 from cutrace.tracer.simt.rows.buffers import Buffers
-from cutrace.tracer.simt.rows.history import Entries, Shared, share_paths
+from cutrace.tracer.simt.rows.history import Entries, PathTable, Shared
 from cutrace.tracer.simt.rows.pattern import NONE, name_rows
 
 Entry = tuple[int, int, int]
 
 
 def histories_of(runs: list[tuple[int, Entry]], warps: int, step: int = 2) -> Shared:
-    """Give runs (warp, (block, masks, repeat)) to share_paths; block b has 10 + b instructions,
+    """Give runs (warp, (block, masks, repeat)) to a PathTable; block b has 10 + b instructions,
     and each `step`-th block has a branch."""
     warp, entry = zip(*runs, strict=True)
     block, masks, repeat = zip(*entry, strict=True)
@@ -22,11 +22,11 @@ def histories_of(runs: list[tuple[int, Entry]], warps: int, step: int = 2) -> Sh
     )
     blocks = np.arange(1001, dtype=np.int32)
     branches = (blocks % step == step - 1).astype(np.int32)
-    return share_paths(entries, warps, 10 + blocks, branches, Buffers())
+    return PathTable(entries, warps, 10 + blocks, branches, Buffers()).share(len(runs))
 
 
 def shared(*histories: list[Entry]) -> tuple[list[int], list[list[Entry]]]:
-    """Give the histories of warps 0, 1 ... to share_paths; return their paths, and what these
+    """Give the histories of warps 0, 1 ... to a PathTable; return their paths, and what these
     are."""
     found = histories_of(
         [(warp, entry) for warp, history in enumerate(histories) for entry in history],

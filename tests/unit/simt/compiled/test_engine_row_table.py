@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cutrace.tracer.simt.rows.access_rows import RowBuffer, columns_of
+from cutrace.tracer.simt.rows.access_rows import Columns, RowBuffer, columns_of
 
 
 def test_rows_of_runs_get_what_follows_from_their_warp_and_access() -> None:
@@ -14,13 +14,10 @@ def test_rows_of_runs_get_what_follows_from_their_warp_and_access() -> None:
     buffer.row_warp = np.array([0, 0, 0, 0, 3, 2, 1, 0], dtype=np.int32)
     buffer.row_step = np.array([0, 0, 0, 10, 11, 12, 13, 14], dtype=np.uint32)
     buffer.row_base = np.array([0, 0, 0, -1, 0, 1, 2, 1 << 40], dtype=np.int64)
-    columns = columns_of(
-        buffer,
-        slice(3, 8),
-        slice(1, 4),
-        warp_block=np.array([5, 5, 1 << 40, 1 << 40], dtype=np.uint64),
-        warp_number=np.array([0, 1, 0, 1], dtype=np.uint16),
-    )
+    warps = Columns()
+    warps.warp_block = np.array([5, 5, 1 << 40, 1 << 40], dtype=np.int64)
+    warps.warp_number = np.array([0, 1, 0, 1], dtype=np.uint16)
+    columns = columns_of(buffer, warps, slice(3, 8), slice(1, 4))
     assert {name: column.tolist() for name, column in columns.items()} == {
         "block": [5, 1 << 40, 1 << 40, 5, 5],
         "warp": [0, 1, 0, 1, 0],
