@@ -177,6 +177,11 @@ def claim_scratch() -> Claim:
     return Claim(Path(tempfile.gettempdir()))
 
 
+def is_scratch(folder: Path) -> bool:
+    """Whether a folder has the name of a temporary one."""
+    return _NAME.fullmatch(folder.name) is not None
+
+
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield a temporary folder that exists while the body runs."""

@@ -349,6 +349,8 @@ def _only_class(path: Path) -> str:
     """Return the name of the only class in a file that has a `step`."""
     from ..models.replay.device.wiring import import_file
 
+    if not path.is_file():
+        raise CutraceError(f"--model {path}: there is no such file")
     try:
         module = import_file(path)
     except Exception as error:

@@ -35,6 +35,7 @@ CHECKED_INSTRUCTIONS = 1 << 20
 """Warp instructions up to which loads of bytes that nobody wrote are looked for: that takes the
 interpreter, 0.2 s for so many."""
 FORMATS = ("text", "json")
+MEMORY = "8G"
 
 
 def _check_format(name: str) -> None:
@@ -96,7 +97,7 @@ def judge(
         value("Of a problem: another value of a constant, to make it smaller.", "NAME=VALUE"),
         Typed(list[str] | None, _read_sizes),
     ] = None,
-    memory: Annotated[str, value("Of a problem: the memory of a solution.", "BYTES")] = "8G",
+    memory: Annotated[str, value("Of a problem: the memory of a solution.", "BYTES")] = MEMORY,
     program: ProgramWords = None,
     replay: ReplayOptions = REPLAY,
     recording: Reading = READING,
@@ -137,6 +138,9 @@ def judge(
             *(bytes_of(memory, "memory", 1 << 28), counting, recording),
         )
         return judge_problem.verdict(names)
+    if size or memory != MEMORY:
+        option = "--size" if size else "--memory"
+        raise CutraceError(f"{option} is for a problem of KernelBench, GPU MODE or LeetGPU")
     maker = _SideMaker(recording, program, counting, seconds)
     reference = maker.make(names[0], Path(before), None)
     if reference.error:
@@ -173,7 +177,8 @@ def _read_values(name: str, values: Any) -> "Values":
     except FileNotFoundError:
         raise CutraceError(f"{values}: there is no such file") from None
     except (OSError, ValueError, EOFError) as problem:
-        raise CutraceError(f"{values}: expected an array saved by numpy.save: {problem}") from None
+        reason = str(problem).partition(". ")[0].rstrip(".")  # then comes advice to unpickle it
+        raise CutraceError(f"{values}: expected an array saved by numpy.save: {reason}") from None
     if not isinstance(loaded, np.ndarray):
         raise CutraceError(f"{values}: expected one array saved by numpy.save")
     return loaded
@@ -277,7 +282,7 @@ class _SideMaker:
                 check_uninitialized=checks,
             )
             with redirect_stdout(sys.stderr):
-                out = record_source(path, folder / "judged.cutrace", recording)
+                out = record_source(path, folder / f"{path.stem}.cutrace", recording)
             selection = self._recording.select(read_trace(out))
             facts = read_side(selection, self._options, values, checks)
             return replace(facts, inputs=inputs)

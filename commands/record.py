@@ -1,6 +1,7 @@
 """`cutrace record`: run a kernel, or a whole program, and write the trace of what it launches."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -106,10 +107,15 @@ def record(
         words, sources = command, None
     links = [f"-L{folder}" for folder in library_folders or ()]
     links += [f"-l{each}" for each in libraries or ()]
-    if links and (words is None or not sources):
-        example = f"cutrace record app.cu {links[-1]} --"
-        raise CutraceError(f"{links[-1]} is for the sources of a program, as in {example}")
+    building = [*links, *[f"--nvcc-flags {quote(nvcc_flags)}"][: bool(nvcc_flags)]]
+    if building and (words is None or not sources):
+        example = f"cutrace record app.cu {building[-1]} --"
+        raise CutraceError(f"{building[-1]} is for the sources of a program, as in {example}")
     if words is None:
+        _refuse_for_kernel(
+            {"launches": launches, "skip": skip, "kernels": kernels, "timeout": timeout}
+            | {"clock": clock, "libraries": nvidia_libraries}
+        )
         attach_profiler_log()
         try:
             trace = record_source(_only(sources or []), out, recording)
@@ -135,6 +141,14 @@ def record(
     options = {"clock": clock, "libraries": nvidia_libraries}
     order = Order(words, path, launches, timeout, choice=choice, **options)
     return record_command(order, name or words[0], out, shown, recording)
+
+
+def _refuse_for_kernel(options: Mapping[str, object]) -> None:
+    """Raise CutraceError if an option of programs is not as by default."""
+    for name, given in options.items():
+        if given not in (None, "host", "compute"):
+            option = f"--{name} {given}"
+            raise CutraceError(f"{option} is for a program, as in cutrace record {option} -- ./app")
 
 
 def _only(sources: list[Path]) -> Path:

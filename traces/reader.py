@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ..base import progress
+from ..base.claim import is_scratch
 from ..base.dataclass import dataclass
 from ..base.errors import CutraceError, nearest
 from .address import url_of
@@ -251,7 +252,9 @@ class Trace:
 
     @property
     def label(self) -> str:
-        """Return the location as a user writes it: the URL or the folder."""
+        """Return the location as a user writes it: the URL, the folder, or the source's name."""
+        if is_scratch(self.path.parent):
+            return self.path.stem
         return origin(self.path) or str(self.path)
 
     def launch(self, number: int) -> LaunchTrace:

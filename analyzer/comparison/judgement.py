@@ -235,8 +235,8 @@ def _find_expected(after: Side, name: str, values: Values) -> str:
         return fitting[0]
     there = ", ".join(f"{n} {after.arrays[n].shape}" for n in after.written) or "none"
     raise CutraceError(
-        f"--expect {name}.npy: say which array it is, as in NAME={name}.npy; {after.name} writes"
-        f" {there}"
+        f"--expect: {after.name} writes no array `{name}`, nor a single one with {values.size}"
+        f" elements; it writes {there}: name one, as in NAME=FILE.npy"
     )
 
 

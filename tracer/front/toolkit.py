@@ -12,6 +12,7 @@ does not depend on the machine.
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -256,4 +257,7 @@ def why_nothing_came(word: str, status: int) -> str:
             f"(see above): install that, or name its folder in $LD_LIBRARY_PATH; ldd {word} lists "
             "what it needs"
         )
+    if status:
+        end = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
+        return f"{word}: it ended with {end} before its first CUDA call; nothing to record"
     return f"{word}: it made no CUDA calls; nothing to record"

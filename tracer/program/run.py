@@ -321,7 +321,8 @@ def _serve(
     parts = ({"HELLO": greeter.greet}, code.verbs, storage.verbs, texels.verbs, launches.verbs)
     status, why = _answer(child, Server(storage, parts), order.seconds)
     if not greeter.greeted and not why:
-        reason = why_nothing_came(order.words[0], status)
+        is_script = order.words[0] == sys.executable and len(order.words) > 1
+        reason = why_nothing_came(order.words[is_script], status)
         program = _file_of(order.words, order.path)
         missing = _missing(program) if order.libraries == RUN and status == NOT_STARTED else ""
         raise CutraceError(reason + missing)

@@ -209,6 +209,25 @@ def test_expected_values_replace_those_of_the_reference(folder: Path) -> None:
     assert run(["judge", "a.cu", "b.cu", "--expect", "missing.npy"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--expect", "y=short.npy"), "b writes no array `y`, nor a single one with 5 elements"),
+        (("--size", "n=3"), "--size is for a problem of KernelBench"),
+        (("--memory", "1G"), "--memory is for a problem of KernelBench"),
+        (("--kernels", "nosuch"), "fails: a: --kernels nosuch: no kernel's name matches; it has k"),
+    ],
+)
+def test_an_option_that_does_not_fit_is_one_line(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: tuple[str, str], message: str
+) -> None:
+    Path("b.cu").write_text(kernel(REFERENCE))
+    np.save("short.npy", np.zeros(5, dtype=np.float32))
+    assert run(["judge", "a.cu", "b.cu", *options]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
 def test_floats_agree_within_the_tolerance(folder: Path) -> None:
     nearly = kernel("  out[threadIdx.x] = 2.0001f * in[threadIdx.x];\n")
     assert judged(nearly).verdict == "same"

@@ -144,12 +144,17 @@ def test_an_object_file_named_as_a_source_is_linked(tmp_path: Path) -> None:
         (["--", "./ap"], "./ap: there is no such program; nearest: app.cu"),
         (["--", "./app.cu"], "./app.cu: a source, which is built where it stands before --"),
         (["--", "true"], "true: it made no CUDA calls"),
+        (["--", "false"], "false: it ended with exit status 1 before its first CUDA call"),
+        (["quit.py"], "quit.py: it ended with signal SIGABRT before its first CUDA call"),
+        (["app.cu", "--libraries", "run"], "--libraries run is for a program, as in cutrace"),
+        (["app.cu", "--nvcc-flags=-g"], "--nvcc-flags -g is for the sources of a program"),
         (["ap.cu", "--"], "ap.cu: there is no such file; nearest: app.cu"),
         (["app.cu", "app.cu"], "2 sources: they are built into a program if `--` stands behind"),
     ],
 )
 def test_what_cannot_be_run_is_one_message(tmp_path: Path, words: list[str], message: str) -> None:
     (tmp_path / "app.cu").write_text("int main() {}\n")
+    (tmp_path / "quit.py").write_text("import os\nos.abort()\n")
     done = cutrace(tmp_path, "record", *words)
     assert done.status == 2
     assert done.err.startswith(f"cutrace: {message}")
