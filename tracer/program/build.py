@@ -286,6 +286,7 @@ _OF_OLDER_CUDA = re.compile(
     r'|identifier "__shfl\w*" is undefined|cudaGraphEdgeData'
     r"|cudaGraphNodeParams\W*. is incompatible|cudaGraphNodeParams\W* to|cuCtxCreate_v4\b"
     r'|namespace "std" has no member|identifier "cuda(ConfigureCall|SetupArgument|Launch)"'
+    r'|identifier "(assert|u?int(8|16|32|64)_t|(FLT|DBL|INT|UINT|LLONG)_(MAX|MIN))" is undefined'
     r"|.cuda(ConfigureCall|SetupArgument|Launch)\W was not declared"
 )
 """Errors of nvcc 13, and of g++ for host-only files, in programs that need `older.h`."""

@@ -145,3 +145,15 @@ def test_headers_of_another_minor_version_are_taken_as_they_are(tmp_path: Path) 
     (tmp_path / "nvcc.py").write_text(code)
     answer = run_nvcc([sys.executable, str(tmp_path / "nvcc.py")])
     assert (answer.returncode, answer.args[-1]) == (0, off)
+
+
+@pytest.mark.parametrize("name", ["assert", "uint32_t", "FLT_MAX"])
+def test_names_that_headers_of_cuda_12_included_are_there(tmp_path: Path, name: str) -> None:
+    """What nvcc 13 says of them; CUDA 12.9's cuda_fp8.hpp, for one, included assert.h."""
+    code = (
+        "import sys\n"
+        "older = sys.argv[-1].endswith('older.h') and open(sys.argv[-1]).read()\n"
+        f"sys.exit(0 if older else 'a.cu(1): error: identifier \"{name}\" is undefined')"
+    )
+    (tmp_path / "nvcc.py").write_text(code)
+    assert run_nvcc([sys.executable, str(tmp_path / "nvcc.py")]).returncode == 0

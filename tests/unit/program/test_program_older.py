@@ -15,7 +15,8 @@ static texture<int, cudaTextureType2D> rows(0, cudaFilterModePoint);
 
 __global__ void sample(float *out, int *sums)
 {
-    int i = threadIdx.x;
+    uint32_t i = threadIdx.x;
+    assert(i < INT_MAX && out[i] < FLT_MAX);
     out[i] = tex1Dfetch(line, i) + tex2D(picture, (i + 0.5f) / 4, 0.5f).y;
     sums[i] = tex2D(rows, i, 1) + (__ballot(i < 3) == 7) + __shfl(i, 3);
 }

@@ -11,7 +11,11 @@
 #define CUTRACE_OLDER
 
 #include <algorithm>
+#include <cassert>
+#include <cfloat>
+#include <climits>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <iostream>
