@@ -558,7 +558,8 @@ def _second_level_ns(sums: Mapping[int, Counts]) -> float:
             sectors = counted.get(f"{space}_l2_writes") or 0
             isolated = sectors * is_scattered(counted, space)
             stored, apart = stored + sectors - isolated, apart + isolated
-        for space in (*LOADS, "texture_load", "const_load"):
+        stored += sum(counted.get(f"{space}_l2_writes") or 0 for space in BULK_STORES)
+        for space in (*LOADS, "texture_load", "const_load", "bulk_load"):
             l2_reads = counted.get(f"{space}_l2_reads") or 0
             l2_hits = counted.get(f"{space}_l2_read_hits") or 0
             hits, misses = hits + l2_hits, misses + l2_reads - l2_hits
