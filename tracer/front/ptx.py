@@ -17,7 +17,10 @@ _FILE_LINE = re.compile(r"^\s*\.file\s.*$", re.MULTILINE)
 _ESCAPED = re.compile(r"\\\\|((?:\\[0-3][0-7]{2})+)")
 """A backslash, or bytes as octal escapes."""
 _SOURCES = frozenset({".cu", ".cuh", ".h", ".hpp", ".inl", ".py", ".cl", ".c", ".cpp"})
-_TOOLKIT = re.compile(r"[/\\]cuda[^/\\]*[/\\](?:.*[/\\])?include[/\\]")
+_TOOLKIT = re.compile(
+    r"[/\\](?:cuda[^/\\]*|nvidia[/\\]cu\d+)[/\\](?:.*[/\\])?include[/\\]"  # NVIDIA's packages, too
+    r"|[/\\](?:headers|toolkit)[/\\][0-9a-f]{32}[/\\]"  # and cutrace's copies of their headers
+)
 
 
 def to_ptx(source: Source, target: str = "") -> Compiled:

@@ -7,6 +7,7 @@ import pytest
 
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.front import resources, toolkit
+from cutrace.tracer.front.ptx import compiled_from
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,18 @@ def test_a_machine_without_the_wheel_is_told_how_to_get_it(monkeypatch: pytest.M
 @pytest.mark.usefixtures("no_wheels")
 def test_without_the_assembler_nothing_is_measured() -> None:
     assert resources.resources(".entry k(\n)\n", "k") == ()
+
+
+def test_headers_of_nvidia_and_their_copies_are_no_sources_of_a_program(tmp_path: Path) -> None:
+    folders = (
+        "nvidia/cu13/include/cccl/cuda",
+        f"headers/{'0' * 32}",
+        "cuda-13.0/include",
+        "app/include",
+    )
+    files = [tmp_path / folder / "barrier.h" for folder in folders]
+    for file in files:
+        file.parent.mkdir(parents=True)
+        file.touch()
+    ptx = "".join(f'.file {n} "{file}"\n' for n, file in enumerate(files, 1))
+    assert list(compiled_from(ptx)) == [str(files[-1])]
