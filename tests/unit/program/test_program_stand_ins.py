@@ -92,6 +92,7 @@ def test_a_library_that_is_missing_is_named_with_its_package(tmp_path: Path) -> 
 
 MANAGED = r"""
 #include <nvml.h>
+#include <dlfcn.h>
 #include <unistd.h>
 int main() {
     nvmlDevice_t device; nvmlMemory_t memory; unsigned count, clock, power; char name[64];
@@ -114,6 +115,10 @@ int main() {
     nvmlDeviceGetMemoryInfo_v2(device, &more); nvmlDeviceGetComputeMode(device, &mode);
     printf("; %d %d %u %u %d %u %d %d", version == newer, asked, none, one,
            process.pid == (unsigned)getpid(), drawing, more.total == memory.total, mode);
+    auto first = (nvmlReturn_t (*)(unsigned *))dlsym(RTLD_DEFAULT, "nvmlDeviceGetCount");
+    nvmlGpuP2PStatus_t own = (nvmlGpuP2PStatus_t)9;  // NCCL asks of each pair, of one alone, too
+    int known = first(&none), paired = nvmlDeviceGetP2PStatus(device, device, 0, &own);
+    printf("; %d %u %d %d", known, none, paired, own);
     nvmlShutdown();
 }
 """
@@ -126,7 +131,7 @@ def test_a_program_reads_names_and_clocks_but_no_power(tmp_path: Path) -> None:
     done = cutrace(tmp_path, "record", "-d", "h200", "--", "./app")
     # errors: 1 uninitialized, 7 insufficient size, 2 invalid argument, 3 not supported
     # no room for 1 process: 7; with room it is this one, none draws, its mode is the default, 0
-    shown = "1 x NVIDIA H200, 1980 MHz, 150109880320; power 3; 1 7 1 1 1 0 1 0"
+    shown = "1 x NVIDIA H200, 1980 MHz, 150109880320; power 3; 1 7 1 1 1 0 1 0; 0 1 0 0"
     assert done.out == f"0 0 0 0 0 0 1 7 2: {shown}", done.err
 
 

@@ -159,3 +159,11 @@ API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t handle, nvmlClockType_t typ
 CUTRACE_NVML_REFUSED
 
 #include "forwards_libraries_nvml.h"
+
+/* The first versions, which NCCL looks up: their parameters are those of the second. */
+#define FIRST(name) \
+    API __typeof__(name##_v2) name##_v1 __asm__(#name) __attribute__((alias(#name "_v2")))
+FIRST(nvmlInit);
+FIRST(nvmlDeviceGetCount);
+FIRST(nvmlDeviceGetHandleByIndex);
+FIRST(nvmlDeviceGetHandleByPciBusId);

@@ -124,6 +124,9 @@ nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t handle, nvmlClockType_t type
                                        unsigned *megahertz);
 nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t handle, nvmlClockType_t type,
                                             unsigned *megahertz);
+typedef enum { NVML_P2P_STATUS_OK } nvmlGpuP2PStatus_t;
+nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t handle, nvmlDevice_t peer, int capability,
+                                    nvmlGpuP2PStatus_t *status);
 
 #ifdef __cplusplus
 #define CUTRACE_REFUSED(name) nvmlReturn_t name(...);
@@ -161,7 +164,6 @@ nvmlReturn_t nvmlDeviceGetApplicationsClock(nvmlDevice_t handle, nvmlClockType_t
     CUTRACE_REFUSED(nvmlDeviceGetCurrentClocksEventReasons) \
     CUTRACE_REFUSED(nvmlDeviceGetMigMode) \
     CUTRACE_REFUSED(nvmlDeviceGetEccMode) \
-    CUTRACE_REFUSED(nvmlDeviceGetP2PStatus) \
     CUTRACE_REFUSED(nvmlDeviceGetNvLinkState) \
     CUTRACE_REFUSED(nvmlDeviceGetTopologyCommonAncestor)
 CUTRACE_NVML_REFUSED
