@@ -309,7 +309,13 @@ class Cubin:
             instructions=tuple(
                 one
                 for section, base in by_section.items()
-                for one in _instructions(listings[section], self.section(section), base, functions)
+                for one in _instructions(
+                    listings[section],
+                    self.section(section),
+                    base,
+                    functions,
+                    {place: symbol for place, symbol, _ in self.relocations(section)},
+                )
             ),
             parameters=next((struct.unpack_from("<IH", v)[1] for v in bank), 0),
             stack=stack,
@@ -420,7 +426,11 @@ def _listings(cubin: Cubin, names: Sequence[str]) -> Mapping[str, Sequence[Any]]
 
 
 def _instructions(
-    listed: Sequence[Any], code: bytes, base: int, functions: Mapping[str, int]
+    listed: Sequence[Any],
+    code: bytes,
+    base: int,
+    functions: Mapping[str, int],
+    symbols: Mapping[int, Symbol],
 ) -> Iterator[Instruction]:
     for number, each in enumerate(listed):
         at = BYTES * number
@@ -430,7 +440,7 @@ def _instructions(
         if guard == _ALL_PREDICATES:  # nvdisasm takes an operand for the predicate
             guard = f"{'!' * (word >> 15 & 1)}P{word >> 12 & 7}".replace("P7", "PT")
         opcode, operands = each["opcode"], _operands(each["opcode"], each.get("operands", ""))
-        operands = tuple(_resolve(text, functions) for text in operands)
+        operands = tuple(_resolve(text, functions, symbols.get(at)) for text in operands)
         # nvdisasm puts the predicate in the place of all predicates, as in @P0 P2R R1,@P0,R2,0x7
         operands = tuple("PR" if text.startswith("@") else text for text in operands)
         if operands and opcode.startswith(_JUMPS) and operands[-1].startswith("0x"):
@@ -441,9 +451,16 @@ def _instructions(
         yield Instruction(base + at, opcode, operands, guard, word >> 32 & 0xFFFFFFFF, calls)
 
 
-def _resolve(text: str, functions: Mapping[str, int]) -> str:
-    """Return an operand with the half of a function's address as a number."""
+def _resolve(text: str, functions: Mapping[str, int], symbol: Symbol | None = None) -> str:
+    """Return an operand with the half of a function's address as a number, and that of a variable
+    by its name: of a linked file's static ones nvdisasm prints the place in their section.
+
+    >>> _resolve("32@lo(0x340)", {}, Symbol("table", ".nv.global.init", 0x340, 64))
+    '32@lo(table)'
+    """
     match = HALF.fullmatch(text)
+    if match and symbol and match[2] == hex(symbol.offset):
+        return text.replace(match[2], symbol.name)
     if match is None or plain(match[2]) not in functions:
         return text
     whole = functions[plain(match[2])] + int(match[3] or "0", 0)

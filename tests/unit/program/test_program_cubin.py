@@ -16,7 +16,7 @@ from cutrace.tracer.program.code import MACHINE_CODE, Entry, choose_cubin
 
 LINKED = """
 __device__ int counter = 3;
-__device__ int table[100];
+static __device__ int table[100];  // nvdisasm has no name for it
 __device__ int *where = &counter;
 __device__ __noinline__ float third(float x) { return sqrtf(x) / 3.0f; }
 __global__ void k(int *o)
