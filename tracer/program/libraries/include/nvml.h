@@ -165,6 +165,9 @@ nvmlReturn_t nvmlDeviceGetP2PStatus(nvmlDevice_t handle, nvmlDevice_t peer, int 
     CUTRACE_REFUSED(nvmlDeviceGetMigMode) \
     CUTRACE_REFUSED(nvmlDeviceGetEccMode) \
     CUTRACE_REFUSED(nvmlDeviceGetNvLinkState) \
+    CUTRACE_REFUSED(nvmlDeviceGetNvLinkCapability) \
+    CUTRACE_REFUSED(nvmlDeviceGetFieldValues) \
+    CUTRACE_REFUSED(nvmlSystemGetConfComputeSettings) \
     CUTRACE_REFUSED(nvmlDeviceGetTopologyCommonAncestor)
 CUTRACE_NVML_REFUSED
 #undef CUTRACE_REFUSED
