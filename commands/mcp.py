@@ -24,6 +24,7 @@ from .options.verb import argument, value, verb
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
+    from mcp.server.mcpserver.tools import Tool
 
 SUFFIXES = (".cu", ".ptx", ".cutrace", ".zip")
 """Suffixes of sources and traces."""
@@ -67,13 +68,12 @@ def make_server(caller: "Caller") -> "MCPServer[Any]":
     try:
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.server.mcpserver.tools import Tool
     except ImportError:
         raise CutraceError('mcp is not installed: pip install "cutrace[mcp]"') from None
     from anyio.to_thread import run_sync
 
     from ..base.version import __version__
-
-    server: MCPServer[Any] = MCPServer("cutrace", version=__version__, instructions=INSTRUCTIONS)
 
     async def call(make: Any) -> dict[str, Any]:
         try:
@@ -81,7 +81,6 @@ def make_server(caller: "Caller") -> "MCPServer[Any]":
         except CutraceError as problem:
             raise ToolError(str(problem)) from None
 
-    @server.tool()
     async def judge(
         before: str,
         after: str,
@@ -108,7 +107,6 @@ def make_server(caller: "Caller") -> "MCPServer[Any]":
 
         return await call(words)
 
-    @server.tool()
     async def analyze(
         source: str,
         launch: Sequence[str] = (),
@@ -123,7 +121,6 @@ def make_server(caller: "Caller") -> "MCPServer[Any]":
         options = [f"--by={by}", *([f"--counters={','.join(counters)}"] if counters else [])]
         return await call(lambda: ["analyze", *caller.sources((source,), launch, device), *options])
 
-    @server.tool()
     async def why(
         source: str, line: str = "", launch: Sequence[str] = (), device: str = "h100"
     ) -> dict[str, Any]:
@@ -133,17 +130,25 @@ def make_server(caller: "Caller") -> "MCPServer[Any]":
         which = [line] if line else []
         return await call(lambda: ["why", *caller.sources((source,), launch, device, which)])
 
-    @server.tool()
     async def counters(name: str = "") -> dict[str, Any]:
         """List counters with unit, definition and source; `name` is one, or a part of names."""
         return await call(lambda: ["counters", *_word(name)])
 
-    @server.tool()
     async def devices(name: str = "") -> dict[str, Any]:
         """List devices with capability, SMs, clock and memory; `name` is one, or a pattern."""
         return await call(lambda: ["devices", *_word(name)])
 
-    return server
+    tools = [_strict(Tool.from_function(f)) for f in (judge, analyze, why, counters, devices)]
+    return MCPServer("cutrace", version=__version__, instructions=INSTRUCTIONS, tools=tools)
+
+
+def _strict(tool: "Tool") -> "Tool":
+    """Return a tool that refuses arguments that it does not have, as a misspelt `device`."""
+    arguments = tool.fn_metadata.arg_model
+    arguments.model_config["extra"] = "forbid"
+    arguments.model_rebuild(force=True)
+    tool.parameters = arguments.model_json_schema(by_alias=True)
+    return tool
 
 
 def _word(name: str) -> list[str]:
