@@ -28,6 +28,8 @@ class Struct:
     fields: ClassVar[Mapping[str, Any]] = {}
     """The annotation of each name."""
     _places: ClassVar[Mapping[str, int]] = {}
+    address: int
+    """The address of its words."""
 
     def __init_subclass__(cls) -> None:
         cls.fields = {**cls.fields, **cls.__annotations__}
@@ -37,7 +39,7 @@ class Struct:
 
     def __init__(self) -> None:
         words = np.zeros(len(self._places), dtype=np.int64)  # a memoryview is faster to index
-        self.__dict__.update(_arrays={}, words=words, _view=words.data)
+        self.__dict__.update(_arrays={}, words=words, _view=words.data, address=address(words))
 
     def __setattr__(self, name: str, value: "int | NDArray[Any] | Struct") -> None:
         own = self.__dict__
@@ -57,7 +59,8 @@ class Struct:
         other = object.__new__(type(self))
         words = self.__dict__["words"].copy()
         arrays = dict(self.__dict__["_arrays"])
-        other.__dict__.update(_arrays=arrays, words=words, _view=words.data)
+        own = {"_arrays": arrays, "words": words, "_view": words.data}
+        other.__dict__.update(own, address=address(words))
         return other
 
     def take_fields(self, base: "Struct") -> None:
@@ -71,11 +74,6 @@ class Struct:
         own = self.__dict__
         own["words"][:] = other.__dict__["words"]
         own["_arrays"] = dict(other.__dict__["_arrays"])
-
-    @property
-    def address(self) -> int:
-        """The address of its words."""
-        return address(self.__dict__["words"])
 
 
 class Binding:

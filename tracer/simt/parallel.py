@@ -13,6 +13,7 @@ again in order: the rows that are written already are the same.
 """
 
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from threading import Condition, Thread
 from typing import Any
 
@@ -33,7 +34,7 @@ from .warp.instruction_set import InstructionSet
 from .wave import WaveMaker, WavePools, pools_of
 
 GLOBAL = int(Space.GLOBAL)
-CHUNK = 64
+CHUNK = 16
 """Words of a bitmap that are compared, or skipped, together."""
 FULL = (1 << 32) - 1
 
@@ -169,24 +170,33 @@ def join_marks(k: Marks, earlier: Marks) -> int:
     """Add the marks of a wave to those of all waves, and clear them; return whether it exchanges
     data with one of these."""
     conflict = 0
+    touched = k.touched
+    own_stores = k.stores
+    own_loads = k.loads
+    own_updates = k.updates
+    all_stores = earlier.stores
+    all_loads = earlier.loads
+    all_updates = earlier.updates
     for chunk in range(k.chunks):
-        if k.touched[chunk]:
-            k.touched[chunk] = 0
+        if touched[chunk]:
+            touched[chunk] = 0
             for word in range(CHUNK * chunk, CHUNK * (chunk + 1)):
-                stores = k.stores[word]
-                loads = k.loads[word]
-                updates = k.updates[word]
-                stored = earlier.stores[word]
-                loaded = earlier.loads[word]
-                updated = earlier.updates[word]
-                conflict = conflict | (stores & (stored | loaded | updated))
-                conflict = conflict | (loads & (stored | updated)) | (updates & (stored | loaded))
-                earlier.stores[word] = stored | stores
-                earlier.loads[word] = loaded | loads
-                earlier.updates[word] = updated | updates
-                k.stores[word] = 0
-                k.loads[word] = 0
-                k.updates[word] = 0
+                stores = own_stores[word]
+                loads = own_loads[word]
+                updates = own_updates[word]
+                if stores | loads | updates:
+                    stored = all_stores[word]
+                    loaded = all_loads[word]
+                    updated = all_updates[word]
+                    conflict = conflict | (stores & (stored | loaded | updated))
+                    conflict = conflict | (loads & (stored | updated))
+                    conflict = conflict | (updates & (stored | loaded))
+                    all_stores[word] = stored | stores
+                    all_loads[word] = loaded | loads
+                    all_updates[word] = updated | updates
+                    own_stores[word] = 0
+                    own_loads[word] = 0
+                    own_updates[word] = 0
     return 1 if conflict != 0 else 0
 
 
@@ -230,6 +240,9 @@ AHEAD = 4
 
 MOST_SAVED = 1 << 30
 """Bytes of global memory that are saved at most."""
+
+FEW_BYTES = 1 << 22
+"""Bytes that a thread copies, at least."""
 
 INTERRUPTS = 0.05
 """Seconds between looks for an interrupt."""
@@ -309,7 +322,7 @@ class RowLog:
         if table == "accesses":
             self._marks.add(own.active, own.offsets.reshape(-1), **columns)
         self.puts.append((table, columns, first))
-        self.bytes += sum(c.nbytes for c in columns.values() if isinstance(c, np.ndarray))
+        self.bytes += sum([c.nbytes for c in columns.values() if isinstance(c, np.ndarray)])
         return first
 
     def write(self, patterns: PatternTable, sink: Sink) -> None:
@@ -474,7 +487,7 @@ def run_on_threads(
         return 0
     starts = np.array([a.offset for a in allocations], np.int64)
     ends = starts + np.array([a.size for a in allocations], np.int64)
-    saved = [(view := arena.view(each), view.copy()) for each in allocations]
+    saved = [(view := arena.view(each), _copy(view, jobs)) for each in allocations]
     threads = _Threads(code, waves, tier, stored, lambda: ExchangeMarks(moves, starts, ends))
     written = threads.run(jobs, patterns, sink, tell)
     if written < len(waves):
@@ -484,3 +497,16 @@ def run_on_threads(
             _EXCHANGES.clear()
         _EXCHANGES[code.key] = None
     return written
+
+
+def _copy(array: NDArray[np.uint8], threads: int) -> NDArray[np.uint8]:
+    """Return a copy, made by threads: most of the time goes into new pages."""
+    copy = np.empty_like(array)
+    step = max(-(-len(array) // threads), FEW_BYTES)
+
+    def copy_from(first: int) -> None:
+        copy[first : first + step] = array[first : first + step]
+
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(copy_from, range(0, len(array), step)))
+    return copy

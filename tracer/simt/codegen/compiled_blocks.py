@@ -28,7 +28,7 @@ from .compiled_kernel import CompiledKernel
 from .emit_block import NEEDS_ROWS
 from .emit_call import NEEDS_FRAMES
 from .fallback import Fallbacks, stored_as
-from .register_frame import BLOCK, LAUNCH, THREAD, Place
+from .register_frame import LAUNCH, THREAD, Place
 
 _ESCAPE = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)
 
@@ -76,7 +76,7 @@ class CompiledBlocks:
 
     def _bind_rows(self) -> None:
         m, self._rows = self._machine, self.wave.rows.accesses
-        m.row_limit = FEW_ROWS
+        self._row_limit = m.row_limit = FEW_ROWS
         room = m.rows + self._code.capacity(m.warps)
         self._rows.reserve(room, room)
 
@@ -89,6 +89,8 @@ class CompiledBlocks:
         take = buffers.take_zeros if crosses else buffers.take
         m.frames = take("frames", self.wave.warps * frame.size + 64, "u1")
         m.frame_words = m.frames[: self.wave.warps * frame.size].view(np.int64)
+        tables = frame.specials.tables(self.program.launch)
+        m.launch_table, m.warp_table = tables[LAUNCH], tables[THREAD]
         self._begin_registers()
         if frame.passing.recursive:
             stack_of(self.wave, self.program.decoder.spills)
@@ -96,19 +98,19 @@ class CompiledBlocks:
 
     def _begin_registers(self) -> None:
         """Bind the special registers of the wave's blocks, and clear the registers read first."""
-        m = self._machine
-        tables = self._code.frame.specials.tables(self.program.launch, self.wave.numbers)
-        m.launch_table, m.block_table = tables[LAUNCH], tables[BLOCK]
-        m.warp_table = tables[THREAD]
+        specials = self._code.frame.specials
+        table = specials.table_of_blocks(self.program.launch, self.wave.numbers)
+        self._machine.block_table = table
         for place in self._code.zeroed:
             self.lanes_of_place(place)[:] = 0
 
     def begin_again(self) -> None:
         """Set the registers for the wave's new blocks."""
         m = self._machine
+        m.row_limit = self._row_limit
         m.lanes_on[:] = 0
         if self._code.made.crosses_lanes:
-            m.frames[:] = 0
+            m.frames[: self.wave.warps * m.frame_bytes] = 0
         self._begin_registers()
 
     def _bind_frames(self) -> None:
@@ -171,7 +173,7 @@ class CompiledBlocks:
         """Reserve patterns for the rows that may come before the next write."""
         m = self._machine
         if m.rows >= m.row_limit:
-            m.row_limit = ROWS
+            self._row_limit = m.row_limit = ROWS
         self._rows.begin_blocks(self._code.capacity(self.wave.warps, m.row_limit))
 
     def _make_room_for_rows(self) -> None:
@@ -251,6 +253,8 @@ class CompiledBlocks:
 
     def finish(self) -> None:
         """Hand over what machine code has counted."""
+        if not self._code.made.counted:
+            return
         sums = self._machine.lanes_on[:-1].reshape(-1, self.wave.blocks)
         for pc, lanes in zip(self._code.made.counted, sums, strict=True):
             self.wave.rows.count_lanes_on(pc, lanes.astype(np.uint64))

@@ -392,11 +392,15 @@ class Specials:
                 row = size * LANES if table == THREAD else size
                 self.row_bytes[table] += -(-row // TABLE_ALIGN) * TABLE_ALIGN
 
-    def tables(self, launch: Launch, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.uint8]]:
-        """Return the tables of a wave of the blocks with these numbers."""
+    def table_of_blocks(self, launch: Launch, numbers: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the table of the blocks with these numbers."""
         blocks = block_values(launch, numbers) if self.row_bytes[BLOCK] else {}
         if "%smid" in self.places:
             blocks |= place_values(launch, numbers)
+        return self._table(BLOCK, len(numbers), blocks)
+
+    def tables(self, launch: Launch) -> dict[str, NDArray[np.uint8]]:
+        """Return the tables of a launch and of the warps of each block."""
         number = 0 if OF_ONE_LAUNCH.isdisjoint(self.places) else launch.number
         key = launch.grid, launch.block, launch.shared_dynamic, launch.cluster, number
         last, tables = self._of_launch
@@ -407,7 +411,7 @@ class Specials:
                 THREAD: self._table(THREAD, -(-launch.threads // LANES), values),
             }
             self._of_launch = (*key, launch.chip), tables
-        return {**tables, BLOCK: self._table(BLOCK, len(numbers), blocks)}
+        return tables
 
     def _table(self, table: str, rows: int, values: Mapping[str, Array]) -> NDArray[np.uint8]:
         made: NDArray[np.uint8] = np.zeros((rows, self.row_bytes[table] or 1), dtype=np.uint8)

@@ -4,6 +4,7 @@ The log of basic blocks is sorted by warp, equal neighbours are joined to (block
 and a hash table finds the warps with the same path.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,7 @@ class Shared:
     path: NDArray[np.int64]
     steps: NDArray[np.uint32]
     lengths: NDArray[np.uint32]
-    columns: tuple[NDArray[Any], ...]
+    columns: Sequence[NDArray[Any]]
 
 
 class Histories(Struct):
@@ -232,9 +233,7 @@ class PathTable:
         path_indices = h.selection[: share(h.address)]
         lengths = h.length[path_indices].astype(np.uint32)
         total = h.total
-        return Shared(
-            *self._of_warps, lengths, tuple(each[:total].copy() for each in self._columns)
-        )
+        return Shared(*self._of_warps, lengths, [each[:total].copy() for each in self._columns])
 
 
 RUNS = 1 << 18
