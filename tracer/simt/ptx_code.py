@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ...base.errors import CutraceError
 from ..ptx.kernel import KERNELS, Kernel, KernelKey
+from ..ptx.opcodes import MEMORY
 from .decode.address import place_parameters
 from .decode.control_flow import control_flow
 from .decode.load_module import LoadedModule
@@ -99,6 +100,12 @@ def _traits(like: KernelKey) -> Traits:
         has_loops=has_loops(like) or bool(recursive_functions(like.kernel)),
         reads_place=reads_place(like.kernel),
         moves=moves_of(like),
+        accesses=max(
+            sum(
+                each.opcode in MEMORY for each in like.kernel.instructions[block.first : block.last]
+            )
+            for block in like.kernel.blocks
+        ),
     )
 
 

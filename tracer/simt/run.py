@@ -88,7 +88,11 @@ WAVE_LANES = 1 << 16
 """Lanes of a wave: enough to amortise NumPy's calls, few enough for the caches."""
 
 WAVE_MEMORY = 1 << 28
-"""Limit of shared and local memory of a wave's blocks, in bytes."""
+"""Limit of shared and local memory of a wave's blocks, and of its warps' buffers, in bytes."""
+
+ACCESS_BYTES = 24 + 8 * 32
+"""Bytes of these buffers for each memory access of a basic block: a row, and a value of 8 bytes per
+lane. Unrolled loops have thousands of accesses, and machine code refuses larger buffers."""
 
 LONG_LAUNCH = 2
 """Full waves beyond which a launch is long. Its first wave tells how long a block runs, and where
@@ -235,8 +239,9 @@ def blocks_a_wave(code: InstructionSet) -> int:
     program = code.program
     columns = -(-program.launch.threads // 32) * 32
     block_bytes = program.shared_bytes + columns * program.local_bytes
+    buffer_bytes = columns // 32 * ACCESS_BYTES * code.traits.accesses
     blocks, together = (
-        min(WAVE_LANES // columns, WAVE_MEMORY // max(block_bytes, 1)),
+        min(WAVE_LANES // columns, WAVE_MEMORY // max(block_bytes, buffer_bytes, 1)),
         program.launch.blocks_a_cluster,
     )
     # Such a kernel sees a block's place on the chip: no more blocks than fit may run.

@@ -1,6 +1,7 @@
 """The core runs an instruction set other than PTX, with a uniform register and a predicate."""
 
 from collections.abc import Hashable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from cutrace.tracer.simt.access.access import Access, write
 from cutrace.tracer.simt.kernel.launch import Launch
 from cutrace.tracer.simt.memory.memory import Memory
 from cutrace.tracer.simt.ops.lanes import Array
-from cutrace.tracer.simt.run import run
+from cutrace.tracer.simt.run import blocks_a_wave, run
 from cutrace.tracer.simt.warp.control_flow import BlockFlow, ControlFlow, flow_of
 from cutrace.tracer.simt.warp.instruction_set import MachineCode, Traits
 from cutrace.tracer.simt.warp.program import BlockPlan, Group, Program, Step
@@ -117,3 +118,12 @@ def test_a_fault_names_the_line_that_the_instruction_set_gives() -> None:
     said = r"line 3: kernel `own` .* 4 bytes outside .* in thread \(40, 0, 0\) of block \(0, 0, 0\)"
     with pytest.raises(KernelFault, match=said):
         run(Code(memory, out.address), Rows())
+
+
+def test_the_buffers_of_a_wave_fit_where_a_block_has_many_accesses() -> None:
+    """A row of 24 bytes and a value of 8 bytes per lane for each warp and access: 280 bytes."""
+    code = Code(Memory(), 0)
+    code.program = replace(code.program, launch=replace(code.program.launch, block=(320, 1, 1)))
+    assert blocks_a_wave(code) == (1 << 16) // 320
+    code.traits = replace(code.traits, accesses=1080)
+    assert blocks_a_wave(code) == (1 << 28) // (10 * 1080 * 280)

@@ -39,32 +39,32 @@ def cut_parts(
     """
     parts: list[Part] = []
     run: list[int] = []
+    inputs: set[str] = set()
+    outputs: set[str] = set()
+    """Registers that the run reads, and that it writes."""
     for kind, pc in _kinds(kernel, block, ends, escaped):
-        is_alone = kind == RUN and is_directed(kernel.instructions[pc])
+        instruction = kernel.instructions[pc]
+        read = [register.name for register in sources(instruction)]
+        written = [register.name for register in destinations(instruction)]
+        is_alone = kind == RUN and is_directed(instruction)
         if kind == RUN and not is_alone:
             run.append(pc)
+            inputs.update(read)
+            outputs.update(written)
             continue
         # The run stays open while other instructions are independent of it: they are emitted before
         # it, and later computing instructions join it. It ends before its first dependent
         # instruction, and before every fallback.
-        if run and (is_alone or kind == ESCAPE or _needs(kernel, pc, run)):
+        needs = not outputs.isdisjoint((*read, *written)) or not inputs.isdisjoint(written)
+        if run and (is_alone or kind == ESCAPE or needs):
             parts.append(Part(RUN, tuple(run)))
             run = []
+            inputs.clear()
+            outputs.clear()
         parts.append(Part(kind, (pc,)))
     if run:
         parts.append(Part(RUN, tuple(run)))
     return list(_in_segments(kernel, parts))
-
-
-def _needs(kernel: Kernel, pc: int, run: list[int]) -> bool:
-    """Return whether an instruction reads or writes a register that the run writes, or writes one
-    that the run reads."""
-    instruction = kernel.instructions[pc]
-    read, written = set(sources(instruction)), set(destinations(instruction))
-    before = [kernel.instructions[other] for other in run]
-    outputs = {register for other in before for register in destinations(other)}
-    inputs = {register for other in before for register in sources(other)}
-    return not outputs.isdisjoint(read | written) or not inputs.isdisjoint(written)
 
 
 def _kinds(

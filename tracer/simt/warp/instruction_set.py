@@ -27,12 +27,14 @@ class Traits:
 
     `moves` has the bytes that each instruction moves to or from global memory, per lane, negative
     for a store; None if thread blocks may affect one another in other ways than by these.
+    `accesses` is how many instructions of one basic block access memory, at most.
     """
 
     instructions: int
     has_loops: bool
     reads_place: bool
     moves: NDArray[np.int32] | None = None
+    accesses: int = 0
 
 
 class InstructionSet(Protocol):
