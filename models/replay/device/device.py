@@ -93,7 +93,8 @@ class Rates:
     `shared` in passes over the banks, `constant` in passes of the constant cache, `texture` in
     samples, `l1_bytes` and `l2_bytes` in bytes of these levels. `atomic` is in operations of the
     whole chip on one address of global memory, `atomic_real` in those with floating-point numbers
-    where they are slower.
+    where they are slower. `tensor` is in products of halves that `mma` adds up in single precision,
+    `tensor_half` in those that it adds up as halves.
     """
 
     issue: float = 0.0
@@ -108,6 +109,8 @@ class Rates:
     l2_bytes: float = 0.0
     atomic: float = 0.0
     atomic_real: float = 0.0
+    tensor: float = 0.0
+    tensor_half: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse negative rates."""

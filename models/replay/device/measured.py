@@ -30,6 +30,7 @@ from .device import Device, Rates
 PRODUCT = re.compile(r"wgmma\.mma_async[.\w]*?\.m64n(\d+)k\d+")
 MATRIX = re.compile(r"w?mma\.\S*?m(?P<m>\d+)n(?P<n>\d+)k(?P<k>\d+)(?P<types>\.\S+)")
 TYPES = re.compile(r"[fbtseu]+\d+\w*")
+RATE_OF_PRODUCT = re.compile(r"(?P<factor>\w+?)_(?P<sums>\w+?)_168(?P<depth>\d+)_rate")
 BITS = {"tf32": 32, "f32": 32, "s8": 8, "u8": 8, "e4m3": 8, "e5m2": 8, "s4": 4, "u4": 4, "b1": 1}
 WARPS_OF_A_GROUP = 4
 Key = tuple[str, str, int]
@@ -290,9 +291,9 @@ class Measured:
         rows, columns, depth = (int(found[each]) for each in "mnk")
         types = TYPES.findall(found["types"])
         factor = types[1] if len(types) > 2 else "f16"  # wmma of halves names accumulators alone
-        bits = BITS.get(factor, 16)
-        base = self.at("mma", "f16_f32_16816_rate", 16)
-        own = self.values.get(("mma", f"{factor}_{rows}{columns}{depth}_rate", 16))
+        bits, sums = BITS.get(factor, 16), types[0] if types else "f16"
+        base = self.at("mma", f"f16_{'f32' if sums == 'f32' else 'f16'}_16816_rate", 16)
+        own = self.values.get(("mma", f"{factor}_{sums}_{rows}{columns}{depth}_rate", 16))
         return own or base * rows * columns * depth * bits / (16 * 8 * 16 * 16)
 
     @property
@@ -451,6 +452,12 @@ def adapt(
     values["rate", "mad.lo.s32", 0] *= 64.0 / published.integer
     for mnemonic in ("add.f64", "mul.f64", "fma.rn.f64"):
         values["latency", mnemonic, 0] = published.double_cycles
+    if rates.tensor:
+        for what, name, place in [key for key in values if key[0] == "mma"]:
+            if found := RATE_OF_PRODUCT.fullmatch(name):
+                bits, products = BITS.get(found["factor"], 16), 16 * 8 * int(found["depth"])
+                rate = rates.tensor if found["sums"] == "f32" else rates.tensor_half
+                values[what, name, place] = products * bits / 16 / rate
     product = 2 * values["latency", "mad.lo.s32", 0]
     small, large = (values["chase", "chase_ca", size] for size in (2048, 16384))
     moved = published.l1_cycles + product + (large - small) / 7 - small
