@@ -92,7 +92,8 @@ class Step:
     another offset of the same register. A fence that `is_local` orders a block's accesses alone.
     An access to shared memory delays the warp's next one by `queue` cycles. `latency` is a mean:
     `misses` are the shares of its executions that wait longer than a hit, each with the cycles
-    that it waits longer and their stall reason, the longest last.
+    that it waits longer and their stall reason, the longest last. A matrix product takes `product`
+    cycles of an SM's tensor pipe.
     """
 
     pc: int
@@ -108,6 +109,7 @@ class Step:
     is_local: bool = False
     queue: float = 0.0
     misses: tuple[tuple[float, float, str], ...] = ()
+    product: float = 0.0
 
     @property
     def hit_latency(self) -> float:
@@ -130,13 +132,15 @@ Mark: TypeAlias = tuple[float, Mapping[str, float], Mapping[tuple[int, str], flo
 class Chain:
     """Cycles of a warp, and its stall cycles by reason and by stalled pc.
 
-    `issued` counts its machine instructions by operation, if it ran in machine code.
+    `issued` counts its machine instructions by operation, if it ran in machine code; `products` are
+    the cycles of these for which it kept the tensor pipe of a quarter of an SM.
     """
 
     cycles: float = 0.0
     stalls: dict[str, float] = field(default_factory=lambda: defaultdict(float))
     at: dict[tuple[int, str], float] = field(default_factory=lambda: defaultdict(float))
     issued: Mapping[int, float] = field(default_factory=dict)
+    products: float = 0.0
 
     def mark(self) -> Mark:
         """Take a snapshot for `stretch`."""
@@ -318,10 +322,14 @@ def runs_in_machine_code(
 
     def run(history: Sequence[tuple[int, int]]) -> Chain:
         times, entries = count_runs(machine, history, block_of)
-        warp = MachineWarp(machine, times, entries, steps, latency, measured.taken_cycles)
+        mix = machine_mix(machine, times)
+        products = sum(mix.get(operation, 0.0) for operation in PRODUCTS)
+        cycles = sum(many * sum(each.product for each in code[block]) for block, many in history)
+        quarter = QUARTERS * cycles / products if products else 0.0
+        warp = MachineWarp(machine, times, entries, steps, latency, measured.taken_cycles, quarter)
         warp.in_flight = InFlight(units or Asynchronous())
         chain = warp.run()
-        chain.issued = machine_mix(machine, times)
+        chain.issued, chain.products = mix, QUARTERS * cycles
         return chain
 
     return run
@@ -354,6 +362,10 @@ BOARDS = 6
 """Scoreboards per warp."""
 SHARED = frozenset({0x184, 0x188})
 """LDS, STS."""
+PRODUCTS = frozenset({0x037, 0x03C, 0x03D, 0x03F, 0x07A})
+"""IMMA, HMMA, BMMA, DMMA, QMMA."""
+QUARTERS = 4
+"""Parts of an SM with a tensor pipe each: a warp has one, which begins one product at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,7 +389,8 @@ Latency = Callable[[int, int], tuple[float, str]]
 class MachineWarp:
     """A running warp: executions of each machine block, and its entries from other blocks.
 
-    `steps` are the PTX steps by pc; a taken branch costs `issue_cycles`. The state is the finish
+    `steps` are the PTX steps by pc; a taken branch costs `issue_cycles`, and a matrix product keeps
+    the warp's tensor pipe for `product_cycles`. The state is the finish
     time and the stall reason of each scoreboard, as if all loads hit, and the `loads` that may miss
     on each. `missed` are the cycles that the warp waited for misses, `missed_by` those by pc,
     `chances_by` the sums of their chances.
@@ -389,6 +402,7 @@ class MachineWarp:
     steps: Mapping[int, Step]
     latency: Latency
     issue_cycles: float
+    product_cycles: float = 0.0
     chain: Chain = field(default_factory=Chain, init=False)
     scoreboard: list[tuple[float, str]] = field(
         default_factory=lambda: [(0.0, "")] * BOARDS, init=False
@@ -399,6 +413,7 @@ class MachineWarp:
     chances_by: dict[int, float] = field(default_factory=lambda: defaultdict(float), init=False)
     copied: tuple[float, str] = field(default=(0.0, ""), init=False)
     shared_free: float = field(default=0.0, init=False)
+    tensor_free: float = field(default=0.0, init=False)
     in_flight: InFlight = field(default_factory=lambda: InFlight(Asynchronous()), init=False)
     ran: int = field(default=0, init=False)
     next: int = field(default=0, init=False)
@@ -476,6 +491,7 @@ class MachineWarp:
                 [replace(load, issued=load.issued + more) for load in each] for each in self.loads
             ]
             self.shared_free += more
+            self.tensor_free += more
             self.in_flight.shift(more)
 
     def block(self, place: int) -> None:
@@ -495,6 +511,9 @@ class MachineWarp:
                 self._await_misses([load for board in boards for load in self.loads[board]], at)
                 for board in boards:
                     self.loads[board].clear()
+            if each.operation in PRODUCTS:
+                self._stall(self.tensor_free - self.chain.cycles, "pipe", at)
+                self.tensor_free = self.chain.cycles + self.product_cycles
             queued = self._queue(at) if each.operation in SHARED else 0.0
             if each.sets != NO_SCOREBOARD or each.operation == COPY:
                 cycles, why = self.latency(each.operation, each.pc)

@@ -278,6 +278,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     )
     of_warp = max((chain.issued.get(GMMA, 0.0) for chain, _ in chains), default=0.0)
     products = of_warp * rounds * units.product_cycles if units else 0.0
+    products = max(products, rounds * max((chain.products for chain, _ in chains), default=0.0))
     work = _work(request, sums, ran, _issued(chains, ran, code), products)
     work = replace(work, polls=polls, spilled_sectors=_spilled(request, work.issued))
     if insists(request.instructions, request.launch.waiting):
@@ -535,8 +536,9 @@ def _step(
         branches = bool(operands.reads)
         return Step(pc, operands, measured.branch_cycles * branches, 1, "", branches=branches)
     latency, rate = measured.costs(mnemonic, kind)
-    is_local = ".cta" in mnemonic
-    return Step(pc, operands, latency, max(1.0, 4 * rate), "pipe", is_local=is_local)
+    is_local, product = ".cta" in mnemonic, measured.product_of_warp(mnemonic)
+    slots = max(1.0, 4 * rate)
+    return Step(pc, operands, latency, slots, "pipe", is_local=is_local, product=product)
 
 
 def _aliases(row: Mapping[str, object]) -> str:

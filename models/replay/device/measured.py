@@ -296,6 +296,10 @@ class Measured:
         own = self.values.get(("mma", f"{factor}_{sums}_{rows}{columns}{depth}_rate", 16))
         return own or base * rows * columns * depth * bits / (16 * 8 * 16 * 16)
 
+    def product_of_warp(self, mnemonic: str) -> float:
+        """Return the same of a product that one warp computes."""
+        return 0.0 if PRODUCT.match(mnemonic) else self.tensor_cycles(mnemonic)
+
     @property
     def product_latency(self) -> float:
         """The cycles from the end of a warpgroup's product on the tensor pipe to its wait's."""

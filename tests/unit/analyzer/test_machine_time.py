@@ -19,7 +19,7 @@ from cutrace.models.replay.device.measured import load_measured
 from cutrace.traces.machine_schedule import NO_SCOREBOARD, Scheduled, pack_schedule
 
 LOAD, ADD, LOGIC, BRANCH, EXIT, BARRIER = 0x181, 0x021, 0x012, 0x147, 0x14D, 0x11D
-COUNTER = 0x010
+COUNTER, PRODUCT = 0x010, 0x03C
 CALL, RETURN, LOAD_SHARED, STORE_SHARED = 0x144, 0x150, 0x184, 0x188
 LATENCY, TAKEN = 30.0, 7.0
 
@@ -193,6 +193,14 @@ def test_a_warp_waits_two_cycles_for_each_pass_of_its_access_before() -> None:
 
 MISS = 500.0
 """Cycles that a miss takes longer than a hit."""
+
+
+def test_a_warp_begins_a_product_when_its_tensor_pipe_is_free() -> None:
+    """One every 32 cycles: an SM has four such pipes, and a warp always the same one."""
+    code = made([one(0, PRODUCT, 2), one(0, PRODUCT, 2), one(1, ADD, 4), one(2, EXIT, 5)])
+    times, entries = count_runs(code, [(0, 1)], {0: 0, 1: 0, 2: 0})
+    warp = MachineWarp(code, times, entries, {}, lambda *_: (0.0, ""), TAKEN, 32.0)
+    assert warp.run().cycles == 32 + 2 + 4
 
 
 def missing(code: MachineCode, shares: dict[int, float]) -> float:

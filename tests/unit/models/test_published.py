@@ -71,3 +71,29 @@ def test_what_was_measured_keeps_its_own_interval() -> None:
     assert measured is not None
     assert measured.interval == WITHIN
     assert (measured.request_cycles, measured.pass_cycles) == (1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "mhz", "single", "half"),
+    [
+        ("v100-sxm2", 1530, 125.0, 125.0),
+        ("rtx2080ti", 1545, 53.8, 107.6),
+        ("a100", 1410, 312.0, 312.0),
+        ("rtx3080", 1710, 59.5, 119.0),
+        ("a6000", 1800, 154.8, 154.8),
+        ("rtx4090", 2520, 165.2, 330.3),
+        ("l40s", 2520, 362.0, 362.0),
+        ("rtx5090", 2407, 209.5, 419.0),
+    ],
+)
+def test_matrix_products_are_as_fast_as_whitepapers_say(
+    name: str, mhz: float, single: float, half: float
+) -> None:
+    """TFLOP/s of products of halves, added up in single precision or as halves."""
+    device = load_device(name)
+    known = load_measured(device)
+    assert known is not None
+    for sums, said in (("f32", single), ("f16", half)):
+        cycles = known.tensor_cycles(f"mma.sync.aligned.m16n8k16.row.col.{sums}.f16.f16.{sums}")
+        flops = 2 * 16 * 8 * 16 / cycles * device.chip.sms * mhz / 1e6
+        assert flops == pytest.approx(said, rel=0.02)
