@@ -97,10 +97,12 @@ def _write_headers() -> Path:
     The PTX specification of wmma instructions leaves that mapping open.
     """
 
-    def write(folder: Path) -> None:
-        (folder / standin_headers.NAME).write_text(standin_headers.TENSOR_CORE)
+    name, text = standin_headers.MMA_HEADER, standin_headers.TENSOR_CORE
 
-    return kept_folder("headers", key_of(standin_headers.TENSOR_CORE), write)
+    def write(folder: Path) -> None:
+        (folder / name).write_text(text)
+
+    return kept_folder("headers", key_of(name, text), write)
 
 
 def shared_libraries(words: Iterable[str]) -> Iterator[str]:

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from program_run import record
 
+from cutrace.analyzer.profile import analyze
+
 PRODUCT = """
 #include <mma.h>
 using namespace nvcuda;
@@ -61,3 +63,7 @@ def test_matrices_multiplied_through_mma_h_are_right(device: str, tmp_path: Path
     done = record(tmp_path, PRODUCT, options=("-std", "c++17", "-d", device))
     assert (done.status, done.out) == (0, "0 0 0 0 0 0 "), done.err
     assert len(done.trace.launches) == 6
+    # A, B: a sector is a row of 16 halves, and a request has 16 bytes of each of 8 rows; C: floats
+    counters = analyze(done.path, device).launches[0].counters
+    assert counters["global_load_transactions"] == (2 * 512 + 2 * 512 + 1024) // 32
+    assert counters["global_store_transactions"] == 1024 // 32
