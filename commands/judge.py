@@ -133,6 +133,8 @@ def judge(
         if not path.exists():
             raise CutraceError(f"{path}: there is no such file")
     if kind_of(Path(before)):
+        if expected:
+            raise CutraceError("--expect: a problem's reference has the expected values")
         judge_problem = Problem(
             *(Path(before), Path(after), size or {}, tolerance, seconds),
             *(bytes_of(memory, "memory", 1 << 28), counting, recording),

@@ -181,6 +181,11 @@ def test_inputs_that_are_too_large_name_the_constants() -> None:
         judged("good", HEAD + SOLUTIONS["good"], memory="1G")
 
 
+def test_expected_values_of_a_problem_are_an_error() -> None:
+    with pytest.raises(CutraceError, match="--expect: a problem's reference has"):
+        judged("good", HEAD + SOLUTIONS["good"], expect={"out": [0.0]})
+
+
 def test_a_constant_that_the_problem_does_not_have_is_an_error() -> None:
     with pytest.raises(CutraceError, match=r"--size m: problem\.py has the constants n"):
         judged("good", HEAD + SOLUTIONS["good"], size={"m": 4})
