@@ -41,6 +41,7 @@ TIMING = "several warps access the same lines, in an order that depends on timin
 ON_THE_WAY = (
     "a store misses a line while an earlier store to it is in flight, which depends on timing"
 )
+SHARED_SM = "cutrace does not know which blocks share an SM and which SMs request a sector together"
 REASONS = (
     (r"local.cu one_u(8|16|32)", HIT_RATE, PASSES),
     (
@@ -56,7 +57,7 @@ REASONS = (
     (r"ways.cu (.*_or_else|jump_past_the_tail|two_or_the_third)", HIT_RATE, ON_THE_WAY),
     (r"(lines.cu store_|kernels.cu transpose|transpose_naive.cu)", HIT_RATE, ON_THE_WAY),
     (r"(by_warp|ways_by_warp|occupancy|global).cu|lines.cu shift", HIT_RATE, TIMING),
-    (r"kernels.cu product ", "op_read", "no published rule says which blocks share an SM"),
+    (r"kernels.cu product ", "op_read", SHARED_SM),
     (
         r"kernels.cu structures",
         "op_read",

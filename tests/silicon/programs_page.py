@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 from silicon import unseen
+from silicon.caches import SHARED_SM
 from silicon.programs import FOLDER, TIMED, WAITED, Beside
 
 COMPARED = FOLDER / "h200_compared.parquet"
@@ -121,7 +122,7 @@ REASONS = (
     (
         "",
         "lts__t_sectors_srcunit_tex_op_read",
-        "timing decides which blocks share an SM, and which SMs request a sector together",
+        SHARED_SM,
     ),
     ("", "hit_rate", "several warps access the same lines, in an order that depends on timing"),
     ("lavaMD", "", PTXAS),
