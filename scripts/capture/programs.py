@@ -180,7 +180,7 @@ def build(work: Work) -> str:
         *flags, *libraries(work.binary.parent),
     ]  # fmt: skip
     printed = ""
-    for header in ("legacy.h", "older.h"):
+    for header in ("legacy.h", "older.h", "standard.h"):
         command[1:1] = ["-include", str(work.folder / header)]
         status, printed = run(command, work.home, BUILD_SECONDS)
         if not status:

@@ -287,11 +287,13 @@ _OF_OLDER_CUDA = re.compile(
     r"|\bto\W+cudaMemLocation|Instruction '(vote|shfl)' without '.sync'"
     r'|identifier "__shfl\w*" is undefined|cudaGraphEdgeData'
     r"|cudaGraphNodeParams\W*. is incompatible|cudaGraphNodeParams\W* to|cuCtxCreate_v4\b"
-    r'|namespace "std" has no member|identifier "cuda(ConfigureCall|SetupArgument|Launch)"'
-    r'|identifier "(assert|u?int(8|16|32|64)_t|(FLT|DBL|INT|UINT|LLONG)_(MAX|MIN))" is undefined'
+    r'|identifier "cuda(ConfigureCall|SetupArgument|Launch)"'
     r"|.cuda(ConfigureCall|SetupArgument|Launch)\W was not declared"
 )
 """Errors of nvcc 13, and of g++ for host-only files, in programs that need `older.h`."""
+
+_OF_STANDARD_HEADERS = re.compile(r'namespace "std" has no member')
+"""Errors in programs that need `standard.h`; where older.h does not suffice, all others are."""
 
 _OF_SURFACE_REFERENCES = re.compile(
     r'surface is not a template|identifier "surface" is undefined|"surfaceReference" is undefined'
@@ -364,6 +366,8 @@ def _for_other(command: Sequence[str], output: str) -> list[str] | None:
     extra_options: list[str] = []
     if _OF_OLDER_CUDA.search(output):
         extra_options += ["-include", str(RUNTIME / "older.h")]
+    if _OF_STANDARD_HEADERS.search(output) or str(RUNTIME / "older.h") in command:
+        extra_options += ["-include", str(RUNTIME / "standard.h")]
     if _OF_SURFACE_REFERENCES.search(output):
         extra_options += ["-include", str(RUNTIME / "surface_reference.h")]
     if _OF_OLDER_LIBRARIES.search(output):

@@ -1,29 +1,13 @@
 /* What programs for CUDA 12 and older take for granted and CUDA 13 does not have: texture
    references, votes and shuffles without a mask, members of cudaDeviceProp, devices as numbers,
-   edges of graphs without data, launches of three calls, headers of C++ that CUDA's own included.
-   It is included when a program does not compile without; what is a function of the host is in
-   older_host.h.
+   edges of graphs without data, launches of three calls. It is included when a program does not
+   compile without; what is a function of the host is in older_host.h.
    Sources: CUDA C Programming Guide 11.8, B.8.1 "Texture Reference API"; CUDA Runtime API 12.9,
    "cudaDeviceProp"; CUDA Programming Guide 9.0, B.15 and B.13, which name the successors; CUDA
    Runtime API 9.2, "Execution Control [DEPRECATED]". */
 
 #if defined(__cplusplus) && !defined(CUTRACE_OLDER)
 #define CUTRACE_OLDER
-
-#include <algorithm>
-#include <cassert>
-#include <cfloat>
-#include <climits>
-#include <cmath>
-#include <cstdint>
-#include <cstring>
-#include <functional>
-#include <iostream>
-#include <limits>
-#include <memory>
-#include <numeric>
-#include <string>
-#include <vector>
 
 #include <cuda.h>
 #include <cuda_runtime.h>
