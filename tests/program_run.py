@@ -1,8 +1,11 @@
 """Whole CUDA programs for tests: written to a folder, built, recorded as a user would."""
 
+import atexit
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from command_server import server
 
@@ -61,3 +64,30 @@ def record(
     """Write a program of CUDA C++ to `app.cu`, and record it with arguments."""
     (folder / "app.cu").write_text(HEAD + source)
     return cutrace(folder, "record", "app.cu", *options, "--", *arguments, text=text)
+
+
+@cache
+def built(source: str, *words: str) -> Path:
+    """A program of `app.cu` that `cutrace nvcc` builds once for all tests of a process."""
+    folder = TemporaryDirectory()
+    atexit.register(folder.cleanup)
+    app = Path(folder.name, "app")
+    app.with_suffix(".cu").write_text(source)
+    done = cutrace(app.parent, "nvcc", "app.cu", "-o", "app", *words)
+    assert done.status == 0, done.err
+    return app
+
+
+def record_built(
+    folder: Path,
+    source: str,
+    *arguments: str,
+    words: Sequence[str] = (),
+    options: Sequence[str] = (),
+    text: str = "",
+) -> Done:
+    """Record a program with arguments in a folder, built once with these words of nvcc."""
+    app = str(built(source, *words))
+    return cutrace(
+        folder, "record", *options, "-o", "app.cutrace", "--", app, *arguments, text=text
+    )

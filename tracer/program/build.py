@@ -293,7 +293,8 @@ _OF_OLDER_CUDA = re.compile(
 """Errors of nvcc 13, and of g++ for host-only files, in programs that need `older.h`."""
 
 _OF_STANDARD_HEADERS = re.compile(r'namespace "std" has no member')
-"""Errors in programs that need `standard.h`; where older.h does not suffice, all others are."""
+_OF_UNKNOWN_NAMES = re.compile(r'identifier "\w+" is undefined|was not declared|incomplete type')
+"""Errors in programs that need `standard.h`, and those that may in a program with `older.h`."""
 
 _OF_SURFACE_REFERENCES = re.compile(
     r'surface is not a template|identifier "surface" is undefined|"surfaceReference" is undefined'
@@ -366,7 +367,8 @@ def _for_other(command: Sequence[str], output: str) -> list[str] | None:
     extra_options: list[str] = []
     if _OF_OLDER_CUDA.search(output):
         extra_options += ["-include", str(RUNTIME / "older.h")]
-    if _OF_STANDARD_HEADERS.search(output) or str(RUNTIME / "older.h") in command:
+    may_be_older = str(RUNTIME / "older.h") in command and _OF_UNKNOWN_NAMES.search(output)
+    if may_be_older or _OF_STANDARD_HEADERS.search(output):
         extra_options += ["-include", str(RUNTIME / "standard.h")]
     if _OF_SURFACE_REFERENCES.search(output):
         extra_options += ["-include", str(RUNTIME / "surface_reference.h")]
