@@ -7,7 +7,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from program_run import cutrace, record
+from program_run import record, record_built
 
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "scripts" / "capture" / "allocations.cu"
@@ -41,9 +41,8 @@ def test_allocations_are_aligned_as_on_a_chip(
 ) -> None:
     with (HERE / "allocations.csv").open() as file:
         chip = {int(row["bytes"]): int(row[how]) for row in csv.DictReader(file) if row[how]}
-    (tmp_path / "app.cu").write_text(SOURCE.read_text())
-    options = ("-d", "h200", "--nvcc-flags=-lcuda", "--only-launches", "0")
-    done = cutrace(tmp_path, "record", "app.cu", *options, "--", how)
+    options = ("-d", "h200", "--only-launches", "0")
+    done = record_built(tmp_path, SOURCE.read_text(), how, words=["-lcuda"], options=options)
     ours: dict[int, int] = {}
     for line in done.out.splitlines():
         words = line.split()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from engines import files_of
-from program_run import HEAD, cutrace, record
+from program_run import HEAD, cutrace, record, record_built
 
 ADD = """
 __global__ void add(const float *a, const float *b, float *sum, int n)
@@ -51,7 +51,7 @@ def test_a_program_may_use_names_that_cuda_13_no_longer_has(tmp_path: Path) -> N
 
 
 def test_copies_are_events_with_the_names_that_kernels_have_for_arrays(tmp_path: Path) -> None:
-    events = record(tmp_path, ADD, "700").trace.manifest.events
+    events = record_built(tmp_path, HEAD + ADD, "700").trace.manifest.events
     found = [(each.kind, each.direction, each.array, each.bytes) for each in events]
     assert found == [
         ("copy", "HtoD", "a", 2800),
@@ -62,7 +62,7 @@ def test_copies_are_events_with_the_names_that_kernels_have_for_arrays(tmp_path:
 
 
 def test_the_exit_status_is_the_program_s(tmp_path: Path) -> None:
-    done = record(tmp_path, ADD, "100", "7")
+    done = record_built(tmp_path, HEAD + ADD, "100", "7")
     assert done.status == 7
     assert "exit status 7" in done.err
     assert len(done.trace.launches) == 1
@@ -72,7 +72,7 @@ def test_a_program_recorded_twice_gives_the_same_trace(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         folder.mkdir()
-        assert record(folder, ADD).status == 0
+        assert record_built(folder, HEAD + ADD).status == 0
     assert files_of(first / "app.cutrace") == files_of(second / "app.cutrace")
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from program_run import cutrace
+from program_run import cutrace, record_built
 
 from cutrace.base.errors import CutraceError
 from cutrace.tracer.program.build import for_device
@@ -59,10 +59,7 @@ BOTH = "-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90a,code=sm_90
 def test_a_program_gets_the_code_for_its_device(
     tmp_path: Path, options: str, device: str, macros: str
 ) -> None:
-    (tmp_path / "which.cu").write_text(MACROS)
-    built = cutrace(tmp_path, "nvcc", *options.split(), "-o", "which", "which.cu")
-    assert built.status == 0, built.err
-    done = cutrace(tmp_path, "record", "-d", device, "-o", "out.cutrace", "--", "./which")
+    done = record_built(tmp_path, MACROS, words=options.split(), options=("-d", device))
     assert f"no error: {macros}\n" in done.out, done.err
 
 
@@ -131,10 +128,7 @@ def test_texts_for_90_and_for_90a_link_to_one_for_90a_of_the_newest_version() ->
 def test_a_program_for_another_device_gets_the_drivers_error_and_the_line_names_it(
     tmp_path: Path,
 ) -> None:
-    (tmp_path / "which.cu").write_text(MACROS)
-    built = cutrace(tmp_path, "nvcc", "-arch=sm_90a", "-o", "which", "which.cu")
-    assert built.status == 0, built.err
-    done = cutrace(tmp_path, "record", "-d", "a100", "-o", "out.cutrace", "--", "./which")
+    done = record_built(tmp_path, MACROS, words=("-arch=sm_90a",), options=("-d", "a100"))
     assert done.out.startswith("no kernel image is available for execution on the device: 0"), (
         done.out
     )

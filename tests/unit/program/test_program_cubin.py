@@ -1,9 +1,12 @@
 """Machine code of programs: what a linked cubin has, and which of several runs."""
 
+import atexit
 import struct
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from program_run import HEAD, Done, cutrace
@@ -92,32 +95,35 @@ int main()
 """
 
 
-def build(folder: Path, text: str, archs: tuple[str, ...], *options: str) -> None:
-    """Build a program by NVIDIA's nvcc, with machine code alone."""
-    toolkit = find_toolkit()
+@cache
+def build(text: str, archs: tuple[str, ...], *options: str) -> Path:
+    """Build a program by NVIDIA's nvcc, with machine code alone, once."""
+    toolkit, kept = find_toolkit(), TemporaryDirectory()
+    atexit.register(kept.cleanup)
+    folder = Path(kept.name)
     (folder / "app.cu").write_text(HEAD + text)
     codes = [f"-gencode=arch=compute_{each},code=sm_{each}" for each in archs]
     command = [str(toolkit.nvcc), *codes, *options, f"-L{toolkit.root / 'lib'}", "-ccbin"]
     command += [find_host_compiler(), "app.cu", "-o", "app"]
     subprocess.run(command, check=True, cwd=folder, capture_output=True)
+    return folder / "app"
 
 
-def record_it(folder: Path, *options: str) -> Done:
-    return cutrace(folder, "record", *options, "-o", "app.cutrace", "--", "./app")
+def record_it(folder: Path, app: Path, *options: str) -> Done:
+    return cutrace(folder, "record", *options, "-o", "app.cutrace", "--", str(app))
 
 
 @pytest.mark.parametrize("arch", ["80", "90"])
 def test_functions_and_variables_of_a_linked_program_are_found(tmp_path: Path, arch: str) -> None:
-    build(tmp_path, LINKED, (arch,), "-rdc=true")
-    done = record_it(tmp_path, "-d", f"sm_{arch}")
+    app = build(LINKED, ("80", "90"), "-rdc=true")
+    done = record_it(tmp_path, app, "-d", f"sm_{arch}")
     # the counter is 3 + 32 at the second launch; sqrt(9 * i * i) / 3 = i
     assert done.out == "35 42 66\n", done.err
     assert {launch.launch.code for launch in done.trace.launches} == {f"sm_{arch}"}
 
 
 def test_parameters_of_more_than_4_kilobytes_have_their_places(tmp_path: Path) -> None:
-    build(tmp_path, LARGE, ("90",))
-    done = record_it(tmp_path, "-d", "sm_90")
+    done = record_it(tmp_path, build(LARGE, ("90",)), "-d", "sm_90")
     assert done.out == "512 527.5\n", done.err  # 1000 / 2 + 12, 1031 / 2 + 12
 
 
@@ -125,8 +131,7 @@ def test_parameters_of_more_than_4_kilobytes_have_their_places(tmp_path: Path) -
 def test_the_address_of_a_parameter_is_that_of_its_place_in_the_constant_bank(
     tmp_path: Path, arch: str
 ) -> None:
-    build(tmp_path, ADDRESS, (arch,))
-    done = record_it(tmp_path, "-d", f"sm_{arch}")
+    done = record_it(tmp_path, build(ADDRESS, ("80", "90")), "-d", f"sm_{arch}")
     # parameters begin at 0x160 and 0x210, which are 32 and 16 behind a multiple of 64
     start = {"80": 32, "90": 16}[arch]
     assert done.out == f"{1000 * start} {1000 * start + 31}\n", done.err
@@ -144,8 +149,7 @@ def test_the_address_of_a_parameter_is_that_of_its_place_in_the_constant_bank(
 def test_the_newest_code_of_the_devices_generation_runs(
     tmp_path: Path, archs: tuple[str, ...], device: str, ran: int
 ) -> None:
-    build(tmp_path, WHICH, archs)
-    done = record_it(tmp_path, "-d", device)
+    done = record_it(tmp_path, build(WHICH, archs), "-d", device)
     assert done.out == f"cudaSuccess\n{ran}\n", done.err
     assert done.trace.launches[0].launch.code == f"sm_{ran // 10}"
     shown = cutrace(tmp_path, "analyze", "app.cutrace", "-d", device)
@@ -157,8 +161,7 @@ def test_the_newest_code_of_the_devices_generation_runs(
 
 
 def test_code_of_another_generation_alone_is_refused_by_name(tmp_path: Path) -> None:
-    build(tmp_path, WHICH, ("80", "86"))
-    done = record_it(tmp_path, "-d", "sm_90")
+    done = record_it(tmp_path, build(WHICH, ("80", "86")), "-d", "sm_90")
     assert done.out.startswith("cudaErrorNoKernelImageForDevice\n")
     assert "machine code alone (sm_80, sm_86), no PTX, and none for compute capability 9.0" in (
         done.err

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from engines import assert_same_under_both
-from program_run import record
+from program_run import HEAD, record, record_built
 
 import cutrace
 from cutrace.tracer.simt.memory.device_runtime import DeviceLaunch
@@ -120,14 +120,22 @@ def test_a_call_of_the_device_runtime_that_is_not_there_is_refused_by_name(tmp_p
     assert "cutrace does not have the function `__cudaCDP2DeviceGetAttribute`" in done.err
 
 
-@pytest.mark.parametrize("stream", ["cudaStreamFireAndForget", "0"])
+NINE = """
+__global__ void c() {}
+__global__ void forget() { for (int i = 0; i < 9; ++i) c<<<1, 1, 0, cudaStreamFireAndForget>>>(); }
+__global__ void wait() { for (int i = 0; i < 9; ++i) c<<<1, 1, 0, 0>>>(); }
+int main(int, char **words)
+{
+    if (words[1][0] == 'f') forget<<<1, 1>>>(); else wait<<<1, 1>>>();
+    cudaDeviceSynchronize();
+}
+"""
+
+
+@pytest.mark.parametrize("stream", ["forget", "wait"])
 def test_a_launch_keeps_to_the_limit_on_launches(stream: str, tmp_path: Path) -> None:
-    source = (
-        "__global__ void c() {}\n"
-        f"__global__ void k() {{ for (int i = 0; i < 9; ++i) c<<<1, 1, 0, {stream}>>>(); }}\n"
-        "int main() { k<<<1, 1>>>(); cudaDeviceSynchronize(); }\n"
-    )
-    done = record(tmp_path, source, options=("--nvcc-flags=-rdc=true", "--launches", "3"))
+    options = ("--launches", "3")
+    done = record_built(tmp_path, HEAD + NINE, stream, words=["-rdc=true"], options=options)
     assert len(done.trace.launches) == 3, done.err
 
 
