@@ -292,7 +292,10 @@ _OF_OLDER_CUDA = re.compile(
 )
 """Errors of nvcc 13, and of g++ for host-only files, in programs that need `older.h`."""
 
-_OF_STANDARD_HEADERS = re.compile(r'namespace "std" has no member')
+_OF_STANDARD_HEADERS = re.compile(
+    r'namespace "std" has no member'
+    r'|identifier "(assert|u?int(8|16|32|64)_t|(FLT|DBL|INT|UINT|LLONG)_(MAX|MIN))" is undefined'
+)
 _OF_UNKNOWN_NAMES = re.compile(r'identifier "\w+" is undefined|was not declared|incomplete type')
 """Errors in programs that need `standard.h`, and those that may in a program with `older.h`."""
 

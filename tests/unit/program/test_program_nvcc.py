@@ -152,8 +152,8 @@ def test_names_that_headers_of_cuda_12_included_are_there(tmp_path: Path, name: 
     """What nvcc 13 says of them; CUDA 12.9's cuda_fp8.hpp, for one, included assert.h."""
     code = (
         "import sys\n"
-        "older = sys.argv[-1].endswith('older.h') and open(sys.argv[-1]).read()\n"
-        f"sys.exit(0 if older else 'a.cu(1): error: identifier \"{name}\" is undefined')"
+        "headers = sys.argv[-1].endswith('standard.h') and open(sys.argv[-1]).read()\n"
+        f"sys.exit(0 if headers else 'a.cu(1): error: identifier \"{name}\" is undefined')"
     )
     (tmp_path / "nvcc.py").write_text(code)
     assert run_nvcc([sys.executable, str(tmp_path / "nvcc.py")]).returncode == 0
