@@ -65,7 +65,7 @@ from .machine.machine_code import SINCE, machine_shares
 from .occupancy.occupancy import resident_text
 from .text.launch_text import kept_text
 from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
-from .time.host_memory import find_host_traffic, moved_pages, why_no_estimate
+from .time.host_memory import UNCOUNTED, find_host_traffic, moved_pages, why_no_estimate
 from .time.sample_warps import Ran, SampledWarps
 from .time.units import PROFILED
 
@@ -189,7 +189,7 @@ def _profile(
     facts["millionths"] = 10**6
     facts["ps_of_ns"] = 1000  # a column: polars would divide many launches by a scalar differently
     unread = _unread_code(launch, device) if question.options.code == CODE[0] else ""
-    warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if))
+    warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if, unknown))
     warnings = (*warnings, unread) if unread and not refusal else warnings
     assumption = moved_pages(counts, launch) if estimated else ""
     warnings = (*warnings, assumption) if assumption else warnings
@@ -267,13 +267,15 @@ def _estimate_input(
     )
 
 
-def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:
+def _warnings(
+    counts: LaunchCounts, sums: Mapping[str, int], as_if: bool, unknown: str
+) -> Iterator[str]:
     """Yield warnings that invalidate or restrict the numbers of a launch on a device."""
     if counts.occupancy.refusal and not as_if:
         return
     if counts.occupancy.refusal:
         yield f"{counts.occupancy.refusal}; counted as if it could"
-    if counts.launch.kept.is_whole and did_nothing(sums):
+    if counts.launch.kept.is_whole and did_nothing(sums) and unknown != UNCOUNTED:
         yield NOTHING
 
 

@@ -24,6 +24,11 @@ _HEAP = re.compile(r"\b(__cudaCDP2)?([mM]alloc|[fF]ree)\b")
 """Functions of the device's heap: their time depends on which lanes call them and on its state."""
 LINE = 4
 """Sectors of a line."""
+UNCOUNTED = (
+    "what wmma.load and wmma.store access is not counted, since PTX leaves it open: `cutrace nvcc`"
+    " builds with an mma.h that is"
+)
+_MATRIX = re.compile(r"(?:@\S+ )?wmma\.(?:load|store)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +81,10 @@ def why_no_estimate(
 ) -> str:
     """Return why the time of a launch cannot be estimated; empty if it can."""
     for row in rows_of(instructions, "pc", "opcode", "text"):
-        if row["opcode"] != "call" or row["pc"] not in sums:
+        if row["opcode"] not in ("call", "wmma") or row["pc"] not in sums:
             continue
+        if _MATRIX.match(row["text"]):
+            return UNCOUNTED
         if STARTS_KERNELS in row["text"]:
             return "the kernel launches kernels"
         if _HEAP.search(row["text"]):

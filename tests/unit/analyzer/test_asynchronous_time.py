@@ -9,7 +9,12 @@ import pytest
 from cutrace.analyzer.machine.machine_code import count_runs, read_machine_code
 from cutrace.analyzer.time.asynchronous import Asynchronous, InFlight
 from cutrace.analyzer.time.chain import MachineWarp
-from cutrace.analyzer.time.host_memory import find_host_traffic, host_times, why_no_estimate
+from cutrace.analyzer.time.host_memory import (
+    UNCOUNTED,
+    find_host_traffic,
+    host_times,
+    why_no_estimate,
+)
 from cutrace.analyzer.time.polls import find_polls
 from cutrace.analyzer.time.units import spilled_sectors
 from cutrace.models.replay.device.device import load_device
@@ -180,6 +185,13 @@ def test_nothing_is_estimated_where_a_kernel_uses_the_heap(function: str) -> Non
     assert "malloc" in why_no_estimate(counts, launch(""), table, {1: {}})
     own = table.set_column(2, "text", pa.array(["ld.global;", "call.uni (r0), my_malloc, (p0);"]))
     assert why_no_estimate(counts, launch(""), own, {1: {}}) == ""
+
+
+def test_nothing_is_estimated_where_accesses_of_a_matrix_are_not_counted() -> None:
+    texts = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1};", "@%p1 wmma.load.a.sync {%r1};"
+    table = pa.table({"pc": [0, 1], "opcode": ["wmma", "wmma"], "text": texts})
+    assert why_no_estimate(pl.DataFrame(COUNTS), launch(""), table, {0: {}}) == ""
+    assert why_no_estimate(pl.DataFrame(COUNTS), launch(""), table, {1: {}}) == UNCOUNTED
 
 
 def test_shapes_of_products_take_the_tensor_pipe_for_as_long_as_was_measured() -> None:
