@@ -232,8 +232,11 @@ class ExchangeMarks:
         return bool(join_all(self._marks.address, earlier._marks.address))
 
 
-MOST_LOGGED = 1 << 28
-"""Bytes of logged rows beyond which the waves are run in order."""
+AMPLE_LOGGED = 1 << 27
+"""Bytes of logged rows from which on no wave begins before some are written."""
+
+MOST_LOGGED = 1 << 30
+"""Bytes of logged rows beyond which the waves are run in order: few waves have as many rows."""
 
 AHEAD = 4
 """Waves per thread that may have begun before the first of them is written."""
@@ -456,7 +459,8 @@ class _Threads:
         """Return the next wave to run."""
         with self._changed:
             while not self._is_stopped and self._begun < len(self._waves):
-                if self._begun < self._written + self._ahead:
+                is_ahead = self._begun >= self._written + self._ahead
+                if not is_ahead and self._logged < AMPLE_LOGGED:
                     self._begun += 1
                     return self._begun - 1
                 self._changed.wait()

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,8 @@ from cutrace.tracer.simt.kernel.launch import REDUCTION
 from cutrace.tracer.simt.parallel import ExchangeMarks
 
 GRID, BLOCK = 96, 64
+LOGGED = 1700
+"""Bytes of rows of a wave of small_waves, at most."""
 N = GRID * BLOCK
 
 
@@ -199,6 +202,24 @@ def test_rows_beyond_the_limit_are_made_in_order(
     values = np.arange(N, dtype=np.int32)
     assert_same_for_all_jobs(tmp_path, f"{HEAD}{FREE['gather']}}}", values, values)
     assert not written.all_free
+
+
+def test_threads_wait_for_rows_to_be_written_before_the_limit(
+    tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parallel, "AMPLE_LOGGED", 1)
+    monkeypatch.setattr(parallel, "MOST_LOGGED", 4 * LOGGED)
+    write = parallel.RowLog.write
+
+    def write_late(log: parallel.RowLog, *others: Any) -> None:
+        assert 0 < log.bytes <= LOGGED
+        time.sleep(0.02)
+        write(log, *others)
+
+    monkeypatch.setattr(parallel.RowLog, "write", write_late)
+    values = np.arange(N, dtype=np.int32)
+    assert_same_for_all_jobs(tmp_path, f"{HEAD}{FREE['gather']}}}", values, values)
+    assert written.all_free
 
 
 @pytest.mark.parametrize("epoch", [40, 200])
