@@ -27,7 +27,7 @@ TABLE = Path(__file__).with_name("machine_code.csv")
 SOURCES = ("fresh2_groups.cu", "fresh2_types.cu")
 HARDWARE = ("smsp__inst_executed.sum", "smsp__thread_inst_executed.sum")
 NOT_KNOWN = {
-    "counted_by_code": "lanes that leave a loop one after another may meet before they wait",
+    "counted_by_code": "lanes that leave a loop one after another meet elsewhere with added code",
     "smsp__thread_inst_executed_pred_on.sum": "of divergent kernels as the counters of HARDWARE",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum": "reductions of words far apart: launches.py",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum": "a generic atomic of halves",

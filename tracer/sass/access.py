@@ -440,7 +440,9 @@ def barrier_result(lifter: Lifter) -> None:
 
 
 def wait_for_warp(lifter: Lifter) -> None:
-    """WARPSYNC: the lanes of a mask go on together."""
+    """WARPSYNC: the lanes of a mask go on together; COLLECTIVE says up to where they must."""
+    if lifter.has("COLLECTIVE"):
+        lifter.operands.pop()
     if lifter.has("ALL"):
         lifter.require(0)
         lifter.meet("-1")

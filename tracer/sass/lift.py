@@ -726,6 +726,8 @@ class Flow:
         """Places behind calls of a recursion, where its lanes meet again: registers of masks."""
         self.subroutines: set[int] = set()
         """Targets of calls that return: other calls are jumps."""
+        self.inside_subroutines: set[int] = set()
+        """Addresses of subroutines that never call themselves."""
         self._find_returns()
         reachable = self._reach(0, self._successors)
         self.labels = {target for at in reachable for target in self.targets(self._at[at])}
@@ -798,6 +800,8 @@ class Flow:
                     called[entry] += filter(called.__contains__, self.targets(instruction))
         recursive = {entry for loop in cycles(called) for entry in loop}
         inside = {address for entry in recursive for address in bodies[entry]}
+        self.inside_subroutines.update(*(bodies[entry] for entry in returning))
+        self.inside_subroutines -= inside
         for address in sorted(inside):
             if self._at[address].opcode.startswith(_EXCHANGES):
                 # Lanes of two levels may be at the same place.
@@ -807,6 +811,11 @@ class Flow:
             calls = each.opcode.startswith("CALL.REL") and each.address not in inside
             if calls and recursive.intersection(self.targets(each)):
                 self.rejoins[each.address + BYTES] = self._lifter.new()
+
+    def calls_subroutine(self, instruction: Instruction) -> bool:
+        """Return whether an instruction calls a subroutine that never calls itself."""
+        is_call = instruction.opcode.startswith("CALL.REL") and not instruction.guard
+        return is_call and self.inside_subroutines.issuperset(self.targets(instruction))
 
     def _returns_from(self, body: Iterable[int]) -> bool:
         return any(self._at[address].opcode.startswith("RET") for address in body)

@@ -3,8 +3,9 @@
 BSSY sets a barrier for the lanes that run it, and names the place behind the BSYNC at which they
 wait for one another. A divergent branch so reconverges at the place of the innermost barrier that
 is set; BREAK takes lanes out of one, that leave its region for an outer place. A branch without a
-barrier keeps the reconvergence point of the control-flow graph. Lanes that return to several calls
-stay apart up to a place where others wait for them.
+barrier keeps the reconvergence point of the control-flow graph; in a subroutine its lanes stay
+apart up to the place of the innermost barrier that is set where they were called. Lanes that return
+to several calls stay apart up to a place where others wait for them.
 """
 
 from collections.abc import Collection, Mapping
@@ -113,13 +114,18 @@ def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     # The row of a recursion's meeting point lies between two instructions: it belongs to the next.
     addresses = [-(-each // BYTES) * BYTES for each in addresses]
     before = _with_breaks(flow, find_barriers(flow))
-    returns = {each.address for each in flow.reached if each.opcode.startswith("RET")}
     block_at = {addresses[block.first]: block.number for block in reversed(kernel.blocks)}
+    last = {each.address: each for each in flow.reached}
+    ends = [last.get(addresses[block.last - 1]) for block in kernel.blocks]
     joined = [
-        _joined(kernel, block, addresses, before, block_at, returns) for block in kernel.blocks
+        _joined(kernel, block, addresses, before, block_at, flow, end)
+        for block, end in zip(kernel.blocks, ends, strict=True)
     ]
     if all(block.leaving == NO_BLOCK for block in joined):
-        joined = [replace(block, outer_joins=()) for block in joined]
+        joined = [
+            replace(block, outer_joins=block.outer_joins[-1:] if _calls(flow, end) else ())
+            for block, end in zip(joined, ends, strict=True)
+        ]
     meeting_blocks = frozenset(
         block_at[place] for place in _find_wait_points(flow) if place in block_at
     )
@@ -173,14 +179,21 @@ def _with_breaks(flow: Flow, before: Mapping[int, Barriers]) -> Mapping[int, Bar
     return {at: _without(each, broken.get(at, ())) for at, each in before.items()}
 
 
+def _calls(flow: Flow, end: Instruction | None) -> bool:
+    return end is not None and flow.calls_subroutine(end)
+
+
 def _joined(
     kernel: Kernel, block: BasicBlock, addresses: list[int], before: Mapping[int, Barriers],
-    block_at: Mapping[int, int], returns: Collection[int],
+    block_at: Mapping[int, int], flow: Flow, end: Instruction | None,
 ) -> BasicBlock:  # fmt: skip
     barriers = before.get(addresses[block.last - 1], ())
+    places = [block_at.get(place, NO_BLOCK) for _, place in barriers]
     if len(set(block.successors)) < 2:
-        return block
-    if addresses[block.last - 1] in returns:
+        called = _calls(flow, end) and NO_BLOCK not in places
+        return replace(block, outer_joins=tuple(places)) if called else block
+    apart = not barriers and addresses[block.last - 1] in flow.inside_subroutines
+    if apart or (end is not None and end.opcode.startswith("RET")):
         return replace(block, join=NO_BLOCK, outer_joins=(), leaving=NO_BLOCK)
     (span,) = kernel.functions
     if not barriers:
@@ -188,7 +201,6 @@ def _joined(
         if meets >= 0 and kernel.instructions[meets].opcode == "exit":  # each leaves by itself
             return replace(block, join=span.exit, outer_joins=(), leaving=NO_BLOCK)
         return block
-    places = [block_at.get(place, NO_BLOCK) for _, place in barriers]
     if NO_BLOCK in places:
         return block
     stays: dict[int, int] = {}  # how many barriers lanes still have there

@@ -1043,3 +1043,81 @@ def test_machine_code_that_leads_out_of_its_file_is_refused_with_the_file(
     data[start + place : start + place + len(value)] = value
     with pytest.raises(CutraceError, match=r"^lib\.so: machine code is cut off or damaged$"):
         write_frame(Cubin(bytes(data), "lib.so"))
+
+
+def lanes_of(trace: Path, opcode: str) -> list[int]:
+    """How many lanes ran the blocks that end with an instruction, in their order."""
+    (launch,) = cutrace.read_trace(trace).launches
+    rows = launch.instructions().to_pylist()
+    last = {row["block"]: row["mnemonic"] for row in rows}
+    (path,) = launch.paths().to_pylist()
+    ran = zip(path["blocks"], path["active"], strict=True)
+    return [lanes.bit_count() for block, lanes in ran if last[block] == opcode]
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+@pytest.mark.parametrize(("taken", "order"), [(5, [5, 27]), (27, [5, 27]), (16, [16, 16])])
+def test_the_smaller_side_of_a_branch_runs_first_as_on_a_chip(
+    engine: str, taken: int, order: list[int], tmp_path: Path
+) -> None:
+    # An H100 in 20 launches of two sides: by the clock that each side reads.
+    lines = ["BSSY B0, 0xd0", f"ISETP.GE.AND P0, PT, R0, {hex(taken)}, PT", "@!P0 BRA 0xb0",
+             "MOV R4, 0x1", "BRA 0xc0", "MOV R4, 0x2", "BSYNC B0", "MOV R5, 0x3"]  # fmt: skip
+    left = run(*lines, engine=engine, trace=tmp_path / "t.cutrace")
+    assert left == [[2 if lane < taken else 1, 3] for lane in range(32)]
+    assert lanes_of(tmp_path / "t.cutrace", "BSYNC") == order
+    if taken == 16:  # the fall-through, of lanes 16 on
+        (launch,) = cutrace.read_trace(tmp_path / "t.cutrace").launches
+        assert launch.paths().to_pylist()[0]["active"][1:3] == [0xFFFF0000, 0xFFFF0000]
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+@pytest.mark.parametrize(
+    ("leave", "together"),
+    [
+        ((11, 14, 4, 1, 2), [11, 1, 2, 18]),
+        ((13, 6, 8, 5), [13, 6, 5, 8]),
+        ((20, 9, 3), [3, 9, 20]),
+    ],
+)
+def test_lanes_that_wait_before_a_barrier_arrive_together(
+    engine: str, leave: tuple[int, ...], together: list[int], tmp_path: Path
+) -> None:
+    """Lanes leave a loop in groups. 14 of 21 wait while the other 7 go on, then 4 of these 7: both
+    before the BSYNC, where they arrive together. The last ones to wait, 9 of 12, arrive alone. An
+    H100 counts so in 14 warps of the kernel `mandelbrot` of fresh2.cu."""
+    ends = np.cumsum(leave)[:-1].tolist()
+    turns = [f for end in ends for f in (f"ISETP.GE.AND P0, PT, R0, {hex(end)}, PT",
+                                         "@P0 IADD3 R6, R6, 0x1, RZ")]  # fmt: skip
+    start = 0x60 + 16 * (len(turns) + 2)
+    lines = ["MOV R6, 0x0", *turns, f"BSSY B0, {hex(start + 0x50)}", "IADD3 R4, R4, 0x1, RZ",
+             "IADD3 R6, R6, 0xffffffff, RZ", "ISETP.GE.AND P1, PT, R6, RZ, PT",
+             f"@P1 BRA {hex(start)}", "BSYNC B0", "VOTE.ANY R5, PT, PT"]  # fmt: skip
+    left = run(*lines, engine=engine, trace=tmp_path / "t.cutrace")
+    turns_of = [turn + 1 for turn, lanes in enumerate(leave) for _ in range(lanes)]
+    assert left == [[turn, 0xFFFFFFFF] for turn in turns_of]
+    assert lanes_of(tmp_path / "t.cutrace", "BSYNC") == together
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_lanes_stay_apart_in_a_subroutine_up_to_the_barrier_of_its_caller(
+    engine: str, tmp_path: Path
+) -> None:
+    """8 lanes each go around a loop of a subroutine once, twice, three and four times: an H100 runs
+    the RET behind such a loop once for each group of lanes that leaves it."""
+    lines = ["SHF.R.U32.HI R2, RZ, 0x3, R0", "BSSY B1, 0xb0", "MOV R6, 0xa0",
+             "CALL.REL.NOINC 0x100", "BSYNC B1",
+             "BSSY B1, 0xf0", "MOV R6, 0xe0", "CALL.REL.NOINC 0x100", "BSYNC B1",
+             "BRA 0x140", "IADD3 R4, R4, 0x1, RZ", "ISETP.LE.U32.AND P0, PT, R4, R2, PT",
+             "@P0 BRA 0x100", "RET.REL.NODEC R6, 0x0", "VOTE.ANY R5, PT, PT"]  # fmt: skip
+    left = run(*lines, engine=engine, trace=tmp_path / "t.cutrace")
+    assert left == [[2 + lane // 8, 0xFFFFFFFF] for lane in range(32)]
+    assert lanes_of(tmp_path / "t.cutrace", "RET.REL.NODEC") == [8, 8, 8, 8, 32]
+    assert lanes_of(tmp_path / "t.cutrace", "BSYNC") == [8, 8, 8, 8, 32]
+
+
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_lanes_of_a_collective_go_on_together(engine: str) -> None:
+    lines = ["ISETP.GE.AND P0, PT, R0, 0x5, PT", "@P0 BRA 0x90", "MOV R4, 0x1",
+             "WARPSYNC.COLLECTIVE.ALL 0xc0", "VOTE.ANY R5, PT, PT", "ENDCOLLECTIVE"]  # fmt: skip
+    assert run(*lines, engine=engine) == [[int(lane < 5), 0xFFFFFFFF] for lane in range(32)]

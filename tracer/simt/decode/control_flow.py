@@ -37,7 +37,8 @@ def control_flow(like: KernelKey) -> ControlFlow:
     whole, last_end = kernel.functions[0], max(span.exit for span in kernel.functions)
     blocks = [_flow_of(kernel, block) for block in kernel.blocks]
     ends = last_end + 1 - len(blocks)
-    return flow_of(blocks, whole.entry, whole.exit, ends, waits_of(like), kernel.meeting_blocks)
+    waits, meets = waits_of(like), kernel.meeting_blocks
+    return flow_of(blocks, whole.entry, whole.exit, ends, waits, meets, bool(kernel.rows))
 
 
 def _flow_of(kernel: Kernel, block: BasicBlock) -> BlockFlow:

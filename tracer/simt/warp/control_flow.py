@@ -59,9 +59,10 @@ class ControlFlow:
 def flow_of(
     blocks: Sequence[BlockFlow], entry: int, exit_: int, ends: int = 1,
     waiting: frozenset[int] = frozenset(), meeting_blocks: frozenset[int] = frozenset(),
+    fewer_first: bool = False,
 ) -> ControlFlow:  # fmt: skip
     """Return the control flow of some basic blocks; the numbers of the `ends` of functions follow
-    theirs.
+    theirs. `fewer_first` says whether the smaller side of a branch runs first.
     """
     m, count = Schedule(), len(blocks)
     m.first_end = count
@@ -73,6 +74,7 @@ def flow_of(
     m.lengths = _column([block.length for block in blocks])
     m.joins = _column([block.join for block in blocks])
     m.leaving = _column([block.leaving for block in blocks])
+    m.fewer_first = int(fewer_first)
     m.first_outer_join = np.cumsum([0, *(len(b.outer_joins) for b in blocks)]).astype(np.int32)
     m.outer_joins = _column([join for block in blocks for join in block.outer_joins])
     m.first_side = np.cumsum([0, *(len(b.sides) for b in blocks)]).astype(np.int32)

@@ -55,7 +55,8 @@ class Schedule(RowBuffer):
     SIMT stacks: `block`, `join`, `mask` and `called` are the top entries; those of level k below
     the top are in `below_block` and the others, at k * warps + warp, for `levels` levels. The
     stacks have at most `most_depth` entries below the top, and one block pushes at most `spare`
-    more. `parked` are lanes that wait at a barrier, `meeting` those that wait for others of their
+    more. `alternate` is the level of the side that waits since the last divergence (-1: it ran).
+    `parked` are lanes that wait at a barrier, `meeting` those that wait for others of their
     warp. `order` is the rank of the warp's basic block, NEVER unless the warp is ready;
     `part_order` is the least order per 32 warps.
 
@@ -64,6 +65,7 @@ class Schedule(RowBuffer):
     lanes that take its branch and of the others, `joins` its reconvergence block. `leaving` is the
     successor through which lanes leave a region that others stay in (-1: neither), and
     `outer_joins` are the blocks where these wait for one another, from `first_outer_join` on.
+    With `fewer_first` the smaller side of a branch runs first, the fall-through of two equal ones.
     `sides` of a call are its callees, of a switch its targets, from `first_side` on: `side_entry`,
     and for callees `side_exit`. `waits` marks the blocks of spin loops, if `may_wait`. Blocks from
     number `first_end` on are the ends of functions and hold no instructions.
@@ -99,6 +101,7 @@ class Schedule(RowBuffer):
     below_join: I32
     below_mask: U32
     below_called: U8
+    alternate: I32
     order: I32
     part_order: I32
     waited: I64
@@ -115,6 +118,7 @@ class Schedule(RowBuffer):
     others: I32
     joins: I32
     leaving: I32
+    fewer_first: int
     first_outer_join: I32
     outer_joins: I32
     branches: I32

@@ -2,7 +2,8 @@
 
 A SIMT stack has entries of (next block, reconvergence block, active mask); the top entry runs. A
 divergent branch leaves the entry at the reconvergence block, the immediate post-dominator, and
-pushes both sides, the taken one on top. An entry that reaches its reconvergence block is popped:
+pushes both sides, of PTX the taken one on top, of machine code the smaller one. An entry that
+reaches its reconvergence block is popped:
 
     if (lane < 2) A; else B; C        branch        A done       B done, reconverged
     top     A  join C  mask 0011   |  A  0011   |             |
@@ -248,10 +249,30 @@ def reconverge(m: Schedule, warp: int) -> None:
         #   below  block 3  join 9  mask 1111   runs once both sides have reached 3
         pop(m, warp)
         popped = 1
+    if popped and m.fewer_first:
+        merge_sides(m, warp)
     if popped and m.mask[warp] & (m.parked[warp] | m.meeting[warp]):
         m.has_woken = 1
         m.waiting = 1
     place_warp(m, warp)
+
+
+def merge_sides(m: Schedule, warp: int) -> None:
+    """Run sides that wait at the same block together, as machine code does where none of them
+    is the one that waits since the last divergence: that one runs alone."""
+    last = m.alternate[warp]
+    m.alternate[warp] = -1 if m.depth[warp] <= last else last
+    waits = m.parked[warp] | m.meeting[warp]
+    while m.depth[warp] > 0 and last < 0:
+        below = (m.depth[warp] - 1) * m.warps + warp
+        lanes = m.below_mask[below]
+        if m.below_block[below] != m.block[warp] or m.below_join[below] != m.join[warp]:
+            break
+        if m.called[warp] or lanes & m.mask[warp] or (lanes | m.mask[warp]) & waits:
+            break
+        lanes = lanes | m.mask[warp]
+        pop(m, warp)
+        m.mask[warp] = lanes
 
 
 def reconverge_warps(m: Schedule, warps: I32, count: int) -> None:
@@ -327,20 +348,30 @@ def branch(m: Schedule, warp: int, active: int, taken: int) -> None:
         replaces = 1 if m.join[warp] == join else 0
         called = m.called[warp] if replaces else 0
         m.block[warp] = join
-        if other != join:
+        first = target
+        first_lanes = taken
+        second = other
+        second_lanes = not_taken
+        if m.fewer_first and taken.bit_count() >= not_taken.bit_count():
+            first = other
+            first_lanes = not_taken
+            second = target
+            second_lanes = taken
+        if second != join:
             if replaces:
-                m.block[warp] = other
-                m.mask[warp] = not_taken
+                m.block[warp] = second
+                m.mask[warp] = second_lanes
                 replaces = 0
             else:
-                push(m, warp, other, join, not_taken)
-        if target != join:
+                push(m, warp, second, join, second_lanes)
+        if first != join:
             if replaces:
-                m.block[warp] = target
-                m.mask[warp] = taken
+                m.block[warp] = first
+                m.mask[warp] = first_lanes
             else:
-                push(m, warp, target, join, taken)
+                push(m, warp, first, join, first_lanes)
                 m.called[warp] = called
+                m.alternate[warp] = m.depth[warp] - 1
     reconverge(m, warp)
 
 
@@ -510,6 +541,8 @@ def move_group(m: Schedule) -> None:
         elif ending == SWITCH:
             switch(m, warp, place)
         else:
+            if ending == JUMP:  # a call: its lanes may diverge up to where the caller's meet
+                push_outer_joins(m, warp)
             m.block[warp] = target
             if ending == EXIT_SOME:
                 exit_lanes(m, warp, m.taken[place], 0)

@@ -109,6 +109,7 @@ class SimtStacks:
                 "order": np.full(parts * LANES, NEVER, np.int32),
                 "part_order": np.where(stale, STALE, NEVER).astype(np.int32),
                 "last_entry": np.full(warps, -1, np.int32),
+                "alternate": np.full(warps, -1, np.int32),
             }
         )
         own = self._initial.arrays
