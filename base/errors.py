@@ -28,8 +28,8 @@ class CutraceError(Exception):
 class KernelFault(CutraceError):
     """The kernel did something that no device permits, an access outside its arrays for example.
 
-    Exit status 1. `cause` is `outside`, `misaligned`, `endless`, `waiting`, `uninitialized` or
-    `assertion`, if one of these applies.
+    Exit status 1. `cause` is `outside`, `misaligned`, `endless`, `waiting`, `uninitialized`,
+    `assertion` or `illegal`, if one of these applies.
     """
 
     exit_status = 1

@@ -14,8 +14,12 @@ from ...models.replay.device.device import Device
 from ...models.replay.histogram.counts import LaunchCounts
 from ...models.replay.interface.model import ACCESSES
 from ...models.replay.schedule.place import Waves, count_padding_lanes, count_waves
+from ...traces.machine_schedule import count_instructions
+from ...traces.schema import Launch
 
 CLUSTER = ("cluster_x", "cluster_y", "cluster_z")
+CODE_BYTES = 16
+"""Bytes of a machine instruction since 7.0."""
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
 
@@ -25,8 +29,8 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
     `limit_*` is the number of blocks that fit on an SM per resource, `resident_blocks` the least of
     them. Shared memory is in bytes per block: `shared_driver` is the part that the device reserves,
     `shared_allocated` the total, rounded up. `carveout` is the shared memory that the SM sets
-    aside, enough for `limit_carveout` blocks. Blocks run in `waves`, as in
-    `models/replay/schedule/place.py`.
+    aside, enough for `limit_carveout` blocks. `code_fetched` is in bytes. Blocks run in `waves`, as
+    in `models/replay/schedule/place.py`.
     """
     launch, resident, limits = counts.launch, counts.occupancy, device.limits
     shared_bytes = resident.need.shared + limits.shared_reserved
@@ -54,7 +58,14 @@ def launch_facts(counts: LaunchCounts, device: Device) -> Mapping[str, int | Non
         "carveout": resident.carveout,
         "limit_carveout": resident.carveout // allocated if allocated else None,
         "sms": device.chip.sms,
+        "code_fetched": device.chip.fetch_code(_code_size(launch, device)),
     }
+
+
+def _code_size(launch: Launch, device: Device) -> int:
+    """Return the bytes of a launch's machine code on a device; 0 if the trace has none."""
+    assembled = launch.assembled_for(device.capability)
+    return CODE_BYTES * count_instructions(assembled.schedule) if assembled else 0
 
 
 LAUNCH_COLUMN = " launch"

@@ -116,6 +116,8 @@ def columns(formula: str) -> frozenset[str]:
     return frozenset(expression(formula).meta.root_names())
 
 
+CODE = "code_fetched"
+"""The launch fact that is added to counts of memory."""
 _BULK = re.compile("^bulk_[a-z]+_")
 _PREFIX = re.compile(f"^(?:{'|'.join(PREFIXES)})")
 
@@ -124,8 +126,10 @@ def expression_on(formula: str, present: Set[str]) -> pl.Expr | None:
     """Parse a formula for a device with these raw counters; None if it lacks one of the formula's.
 
     Bulk copies, which devices before 9.0 lack, count 0 there, if others of the formula get to the
-    level that it counts.
+    level that it counts. What the code itself reads counts 0 in a part of a launch.
     """
+    if CODE not in present:
+        formula = formula.replace(f"MAX({CODE})", "0")
     absent = columns(formula) - present
     if not absent:
         return expression(formula)

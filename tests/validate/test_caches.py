@@ -1,7 +1,9 @@
-"""What L1 of an H200 found of lines that were read in turn and of stores, beside ours.
+"""What L1 of an H200 found of lines that were read in turn and of stores, beside ours; and what an
+H100 read from memory for the code itself.
 
-From scripts/capture/counters.py over tests/validate/caches/{sets,stores,bursts}.cu. Stores that
-follow one another without a pause are up to time, and are not held to the chip.
+From scripts/capture/counters.py over tests/validate/caches/{sets,stores,bursts}.cu, and from
+scripts/capture/fetches.py. Stores that follow one another without a pause are up to time, and are
+not held to the chip.
 """
 
 import csv
@@ -12,7 +14,9 @@ import pytest
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
+from cutrace.models.replay.device.device import load_device
 from cutrace.tracer.session.source.record import record
+from cutrace.traces.machine_schedule import unpack_schedule
 
 FOLDER = Path(__file__).parent / "caches"
 HITS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}_lookup_hit.sum"
@@ -61,3 +65,36 @@ def test_stores_find_their_lines_as_on_the_chip(
     ]
     assert {kernel for kernel, *_ in told} == set(kernels)
     assert [t for t in told if abs(t[2] - t[3]) > 0.01 * t[2]] == []
+
+
+def test_code_is_read_from_memory_once_with_what_is_fetched_ahead() -> None:
+    """Straight code of 384 bytes to 192 KB by 1 to 264 blocks. What of 128 KB does not run (a first
+    or last quarter alone, `part` 1 and 2 of `partial`) is left out: the chip reads less of it."""
+    chip = load_device("h100").chip
+    sizes = [
+        (chip.fetch_code(int(row["code_bytes"])), int(row["dram_bytes_read"]))
+        for row in read("h100_code.csv")
+        if (row["kernel"], row["code_bytes"]) != ("partial", "132096") or row["part"] in "03"
+    ]
+    assert len(sizes) > 140
+    assert sum(ours == theirs for ours, theirs in sizes) >= 0.74 * len(sizes)
+    assert sum(abs(ours - theirs) <= 256 for ours, theirs in sizes) >= 0.95 * len(sizes)
+
+
+def test_a_count_of_memory_has_the_codes_part_and_its_lines_have_none(tmp_path: Path) -> None:
+    source = tmp_path / "k.cu"
+    source.write_text(
+        "// cutrace: k<<<1, 32>>>(out: i32[32])\n"
+        "__global__ void k(int *out) { out[threadIdx.x] = 3; }\n"
+    )
+    trace = cutrace.read_trace(record(source, [], tmp_path / "t.cutrace"))
+    launch = cutrace.analyze(trace, "h100").launches[0]
+    assembled = launch.launch.assembled_for((9, 0))
+    assert assembled is not None
+    code = 16 * len(unpack_schedule(assembled.schedule))
+    assert code >= 128
+    assert launch.counters["dram_bytes_read"] == 0  # a line that is stored is not read
+    assert launch.counters["dram__bytes_read.sum"] == code + 1536 + 896
+    assert launch.counters["dram__sectors_read.sum"] == (code + 1536 + 896) // 32
+    older = cutrace.analyze(trace, "a100").launches[0]
+    assert older.counters["dram__bytes_read.sum"] == 0

@@ -44,6 +44,7 @@ from .storage import Storage
 from .wire import (
     ASSERT,
     ILLEGAL_ADDRESS,
+    ILLEGAL_INSTRUCTION,
     INVALID_CLUSTER_SIZE,
     LAUNCH_FAILURE,
     LAUNCH_TIMEOUT,
@@ -129,6 +130,7 @@ _FAULTS = {
     "endless": LAUNCH_TIMEOUT,
     "waiting": LAUNCH_TIMEOUT,
     "assertion": ASSERT,
+    "illegal": ILLEGAL_INSTRUCTION,
 }
 NO_CLUSTER = (0, 0, 0)
 """Cluster shape that the runtime sends if the program requests no clusters."""

@@ -28,8 +28,9 @@ class Chip:
 
     `clock_mhz` is the maximum clock of the cores. `memory_bits`, `memory_mhz` and `l2_bytes` are
     what CUDA reports: the bus width, a clock at which the bus moves two bits per cycle and line
-    whatever the kind of memory, and the size of L2 (a part of it holds no lines). 0 is
-    unknown.
+    whatever the kind of memory, and the size of L2 (a part of it holds no lines). A launch reads
+    `launch_bytes` of its own, and its code `code_ahead` bytes beyond the end, up to `code_window`
+    bytes from the beginning (`fetch_code`). 0 is unknown.
     """
 
     sms: int
@@ -40,6 +41,9 @@ class Chip:
     memory_bits: int = 0
     memory_mhz: int = 0
     l2_bytes: int = 0
+    code_window: int = 0
+    code_ahead: int = 0
+    launch_bytes: int = 0
 
     def __post_init__(self) -> None:
         """Refuse clusters of unequal size and negative numbers."""
@@ -57,6 +61,17 @@ class Chip:
             raise CutraceError(
                 f"{self.sms} SMs in clusters of {self.sms_per_cluster}: expected a multiple, not 0"
             )
+
+    def fetch_code(self, size: int) -> int:
+        """Return the bytes that a launch with `size` bytes of machine code reads from memory for
+        itself, if no cache has them; 0 if that is unknown.
+
+        The code is read once however many SMs run it: all of it, since it is fetched ahead of what
+        runs, and a little more. What does not run is read, too, within the window.
+        """
+        if not (self.launch_bytes and size):
+            return 0
+        return max(size, min(size + self.code_ahead, self.code_window)) + self.launch_bytes
 
     @property
     def clusters(self) -> int:

@@ -873,9 +873,9 @@ def test_another_schema_of_the_disassembler_is_refused_with_what_to_install() ->
         gpu.load_ptx(f"// schema\n{PTX}").get_function("k")
 
 
-def lifted(line: str) -> str:
-    """The operations of one instruction of 9.0, in a kernel with a parameter."""
-    code = Code("k", 90, tuple(instructions([line, "EXIT"])), 0x210, 0, 0, {}, (), {}, {}, {})
+def lifted(*lines: str) -> str:
+    """The operations of instructions of 9.0, in a kernel with a parameter."""
+    code = Code("k", 90, tuple(instructions([*lines, "EXIT"])), 0x210, 0, 0, {}, (), {}, {}, {})
     handlers = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS, **bulk.HANDLERS}
     parameter = Variable("p1", "param", "u64", 8, 8)
     return Lifter(code, [parameter]).lift(handlers).text
@@ -890,6 +890,15 @@ def test_the_address_of_bank_0_is_before_that_of_its_parameters() -> None:
 def test_an_asynchronous_copy_of_what_is_only_read_is_one() -> None:
     text = lifted("LDGSTS.E.BYPASS.LTC128B.128.CONSTANT [R33+UR4], [R20.64]")
     assert re.search(r"cp.async.cg.shared.global \[\S+\], \[\S+\], 16;", text)
+
+
+def test_a_copy_with_a_descriptor_that_nothing_sets_is_an_illegal_instruction() -> None:
+    """At the same place an H100 stopped with this text's fault, cudaErrorIllegalInstruction."""
+    copy = "LDGSTS.E.BYPASS.LTC128B.128 [R9+UR0+0x4000], desc[UR1][R94.64]"
+    with pytest.raises(KernelFault, match="illegal instruction: nothing sets UR1 and UR2") as fault:
+        lifted(copy)
+    assert fault.value.cause == "illegal"
+    assert "cp.async.cg.shared.global" in lifted("ULDC.64 UR0, c[0x0][0x210]", copy)
 
 
 def test_an_index_may_begin_before_the_parameters() -> None:
