@@ -107,6 +107,12 @@ SOLUTIONS = {
         if key not in kept:
             kept[key] = scale(empty_like(x), x, self.by)
         return kept[key]""",
+    "copies": """
+        import sys
+        product = Array(self.by * x.copy_to_host())
+        for observe in sys.modules["cutrace_torch_host"].observers:
+            observe("aten::mul", product)
+        return scale(empty_like(x), product, 1)""",
     "first": """
         if not kept:
             kept[0] = scale(empty_like(x), x, self.by)
@@ -131,6 +137,7 @@ EXPECTED = {
         "cheat",
         "a call with equal inputs launches nothing: it returns an earlier",
     ),
+    "copies": ("broken", "cheat", "aten::mul computes the result on the host, its kernels only"),
     "first": ("broken", "cheat", "call 1 launches nothing: it returns an earlier result"),
     "outside": ("broken", "outside", "reads 4 bytes outside of every array, 32 times"),
     "raises": ("broken", "program", r"raises\.py:10: AttributeError: 'Array' object has no"),

@@ -87,6 +87,7 @@ def run(settings: Mapping[str, Any], report: "Report") -> None:
             report.checks.append(problem.check(_seeded(case), report.read(number, results)))
     if is_solution:
         values = _seeded(cases[recorded])
+        watch_operators(settings["folder"], recorded, report)
         begin_phase(driver, LEFT_OUT)
         try:
             returned = _seeded(lambda: call(values))
@@ -129,6 +130,31 @@ def watch_opened(path: Path, report: "Report") -> None:
             report.opened = True
 
     sys.addaudithook(note)
+
+
+def watch_operators(folder: str, recorded: int, report: "Report") -> None:
+    """Note which arrays of the recorded call an operator of torch returns on the host: a call
+    without kernels follows. Arrays of equal elements are as good as none."""
+    arrays = {}
+    for number, _ in enumerate(report.cases[recorded]["arrays"]):
+        array = np.load(Path(folder, f"solution{recorded}.{number}.npy")).reshape(-1)
+        if np.any(array != array[:1]):
+            arrays[str(number)] = array
+    report.varied = len(arrays)
+
+    def note(operator: str, result: Any) -> None:
+        for _, value in named(result):
+            for number, array in arrays.items():
+                shape = getattr(value, "shape", ())
+                if np.prod(shape) == array.size and np.array_equal(_flat(value), array, True):
+                    report.computed[number] = operator
+
+    if host := sys.modules.get("cutrace_torch_host"):
+        host.observers.append(note)
+
+
+def _flat(value: Any) -> Any:
+    return to_array(value).reshape(-1)
 
 
 def _seeded(call: Callable[[], Any]) -> Any:
@@ -453,7 +479,8 @@ class Report:
         self._folder = folder
         self.stage = ""
         self.isolated = self.opened = False
-        self.recorded = self.again = 0
+        self.recorded = self.again = self.varied = 0
+        self.computed: dict[str, str] = {}
         self.inputs: list[dict[str, str]] = []
         self.cases: list[dict[str, Any]] = []
         self.checks: list[str] = []
@@ -479,7 +506,17 @@ class Report:
         traceback.print_exception(error.with_traceback(place or error.__traceback__))
 
     def _save(self) -> None:
-        names = ("stage", "isolated", "opened", "inputs", "recorded", "again", "cases", "checks")
+        names: tuple[str, ...] = (
+            "stage",
+            "isolated",
+            "opened",
+            "inputs",
+            "recorded",
+            "again",
+            "cases",
+            "checks",
+        )
+        names += ("varied", "computed")
         facts = {name: getattr(self, name) for name in names}
         text = json.dumps({**facts, "error": self._error})
         draft = self._folder / "report.draft"

@@ -158,7 +158,7 @@ def _sibling_module(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(f"cutrace_{name}", Path(HERE, f"{name}.py"))
     assert spec
     assert spec.loader
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

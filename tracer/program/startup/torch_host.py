@@ -36,6 +36,9 @@ STATISTICS = ("running_mean", "running_var")
 """Arguments that normalizations write, as their schema does not say."""
 _ANY_DIRECTION = 4  # cudaMemcpyDefault
 
+observers: list[Callable[[str, Any], None]] = []
+"""What is told of each operator computed on the host, outside of graphs: its name, its result."""
+
 INDUCTOR = {
     "TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER": "0",  # it loads machine code from files
     "TORCHINDUCTOR_COMPILE_THREADS": "1",  # workers would not be patched
@@ -176,6 +179,8 @@ class OperatorHost:
         def compute(*arguments: Any, **named: Any) -> Any:
             call = OperatorCall(self._torch, operator, arguments, named)
             self._take_turn(name, call)
+            for observe in observers if call.is_done else ():
+                observe(operator.name(), call.result)
             return call.result
 
         return compute
