@@ -295,6 +295,12 @@ def test_a_solution_of_gpu_mode_is_checked_by_the_problem_on_its_tests() -> None
     wrong = judged("wrong", text.format("empty_like(data[0]), data[0], 4"))
     assert wrong.cause == "output"
     assert "it is not five times the input" in wrong.reason
+    flat = judged("flat", text.format("empty_like(data[0]), *data), (0"))
+    assert "`out of call 0`: 2 arrays are returned, expected 1" in flat.reason
+    short = judged("short", text.format("empty_like(data[0]), *data).copy_to_host().take(range(3)"))
+    assert "(3,) is not the shape (32,)" in short.reason
+    endless = judged("endless", "def custom_kernel(data):\n    while True: pass", seconds=2)
+    assert (endless.verdict, endless.cause) == ("broken", "endless")
 
 
 LEETGPU = """

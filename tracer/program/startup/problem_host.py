@@ -84,7 +84,7 @@ def run(settings: Mapping[str, Any], report: "Report") -> None:
         changed = [name for name, each in digest(values).items() if before[name] != each]
         report.cases.append({"launches": launches, "arrays": names, "changed": changed})
         if not is_solution and problem.check:
-            report.checks.append(problem.check(_seeded(case), report.read(number, results)))
+            report.checks.append(_check(problem.check, case, report, number, results))
     if is_solution:
         values = _seeded(cases[recorded])
         watch_operators(settings["folder"], recorded, report)
@@ -96,6 +96,16 @@ def run(settings: Mapping[str, Any], report: "Report") -> None:
             report.reach(f"call without kernels: {type(error).__name__}")
         report.again = begin_phase(driver, UNRECORDED)
     report.reach("done")
+
+
+def _check(check: Any, case: Any, report: "Report", number: int, results: Any) -> Any:
+    """Return what the problem's own check says of the solution's results of a case, or why they
+    cannot be checked."""
+    try:
+        output = report.read(number, results)
+    except ValueError as problem:
+        return str(problem)
+    return check(_seeded(case), output)
 
 
 def cut_network() -> bool:
@@ -546,6 +556,8 @@ class Report:
 
 def _as_leaf(array: Any, like: Any) -> Any:
     """Return an array as what a reference returned: a tensor on its device, or an array."""
+    if array.shape != tuple(getattr(like, "shape", array.shape)):
+        raise ValueError(f"{array.shape} is not the shape {tuple(like.shape)}")
     torch = sys.modules.get("torch")
     if torch and isinstance(like, torch.Tensor):
         return torch.from_numpy(array).to(like.dtype).to(like.device)
