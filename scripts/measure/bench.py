@@ -143,17 +143,17 @@ def show(results: list[Result]) -> None:
         print(f"{r.name:16}" + "".join(f"{cell:>11}" for cell in cells))
 
 
-def sweep_jobs(case: Case, traces: Iterator[Path], runs: int, jobs: list[int]) -> None:
-    """Print the seconds of a case on so many threads, in turn, and how many times faster each is
-    than the first.
+def sweep(case: Case, traces: Iterator[Path], runs: int, ways: list[RecordOptions]) -> None:
+    """Print the seconds of a case with each of some options, in turn, and how many times faster
+    each is than the first.
     """
-    seconds: dict[int, list[float]] = {}
+    seconds: list[list[float]] = [[] for _ in ways]
     for _ in range(runs + 1):
-        for many in jobs:
-            with default_options(RecordOptions(jobs=many)):
-                seconds.setdefault(many, []).append(case.record(next(traces)))
-    least = {many: min(times[1:]) for many, times in seconds.items()}  # the first compiles
-    cells = "".join(f"{least[n]:>11.4f}{least[jobs[0]] / least[n]:>7.2f}" for n in jobs)
+        for way, times in zip(ways, seconds, strict=True):
+            with default_options(way):
+                times.append(case.record(next(traces)))
+    least = [min(times[1:]) for times in seconds]  # the first compiles
+    cells = "".join(f"{each:>11.4f}{least[0] / each:>7.2f}" for each in least)
     print(f"{case.name:16}{cells}", flush=True)
 
 
@@ -192,13 +192,17 @@ def main() -> None:
     parser.add_argument("--keep", action="store_true", help="add the comparison to the history")
     parser.add_argument("--against", nargs="*", choices=PARTS, default=[*PARTS])
     parser.add_argument("--jobs", nargs="*", type=int, help="on 1 2 4 ... threads, nothing else")
+    parser.add_argument("--code", help="PTX and this machine code (sm_90), nothing else")
     arguments = parser.parse_args()
-    if arguments.jobs:
+    ways = [RecordOptions(jobs=many) for many in arguments.jobs or ()]
+    if arguments.code:
+        ways = [RecordOptions(), RecordOptions(code=arguments.code)]
+    if ways:
         with tempfile.TemporaryDirectory() as name:
             traces = new_traces(Path(name))
             for case in large_cases():
                 if not arguments.cases or case.name in arguments.cases:
-                    sweep_jobs(case, traces, arguments.runs, arguments.jobs)
+                    sweep(case, traces, arguments.runs, ways)
         return
     if arguments.compare:
         compare(arguments.compare, arguments.runs, arguments.cases or (), arguments.keep)
