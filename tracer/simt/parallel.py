@@ -34,16 +34,16 @@ from .warp.instruction_set import InstructionSet
 from .wave import WaveMaker, WavePools, pools_of
 
 GLOBAL = int(Space.GLOBAL)
-CHUNK = 16
-"""Words of a bitmap that are compared, or skipped, together."""
+STORES, LOADS, UPDATES, KINDS = 0, 1, 2, 4
+"""The bitmaps of a range; KINDS words of theirs, a spare one too, lie side by side in memory."""
 FULL = (1 << 32) - 1
 
 
 class Marks(Struct):
-    """Bitmaps of `stores`, `loads` and `updates`, a bit per 4 bytes of each range; `touched` chunks
-    of them.
+    """Bitmaps of stores, loads and updates, a bit per 4 bytes of each range: `bits` has KINDS words
+    side by side. The first `marked` of `places` are those with bits that are set.
 
-    Range r is from `starts[r]` to `ends[r]`; its bits begin at the word `words[r]`. Rows: their
+    Range r is from `starts[r]` to `ends[r]`; its words begin at number `words[r]`. Rows: their
     `pc`, `space`, `base` and the number of their `pattern`, an entry of `active` and `offsets`.
     """
 
@@ -52,11 +52,9 @@ class Marks(Struct):
     ends: I64
     words: I64
     moves: I32
-    stores: I64
-    loads: I64
-    updates: I64
-    touched: U8
-    chunks: int
+    bits: I64
+    marked: int
+    places: I32
 
     rows: int
     pc: U32
@@ -97,8 +95,8 @@ def mark_rows(k: Marks) -> None:
         moved = k.moves[k.pc[row]]
         if k.space[row] != GLOBAL or moved == 0 or k.ranges == 0:
             continue
-        bits = k.stores if moved < 0 else k.loads
-        bits = k.updates if moved < -REDUCTION else bits
+        kind = STORES if moved < 0 else LOADS
+        kind = UPDATES if moved < -REDUCTION else kind
         width = max(moved, -moved) % REDUCTION
         pattern = k.pattern[row]
         offsets = k.offsets[32 * pattern :]
@@ -113,7 +111,7 @@ def mark_rows(k: Marks) -> None:
         is_inside = low >= k.starts[last] and high <= k.ends[last]
         is_dense_row = is_dense(offsets, width) or is_dense(offsets, -width)
         if lanes == FULL and is_inside and is_dense_row:
-            mark(k, bits, last, low, 32 * width)
+            mark(k, kind, last, low, 32 * width)
             continue
         while lanes:
             address = base + offsets[trailing_zeros(lanes)]
@@ -126,7 +124,7 @@ def mark_rows(k: Marks) -> None:
             else:
                 last = range_at(k, address, last)
             if is_inside or (address >= k.starts[last] and address < k.ends[last]):
-                mark(k, bits, last, address, size)
+                mark(k, kind, last, address, size)
 
 
 def range_touched(k: Marks, low: int, high: int, last: int) -> int:
@@ -150,19 +148,23 @@ def range_at(k: Marks, address: int, last: int) -> int:
     return last
 
 
-def mark(k: Marks, bits: I64, which: int, address: int, size: int) -> None:
+def mark(k: Marks, kind: int, which: int, address: int, size: int) -> None:
     """Mark `size` bytes of a range."""
+    bits = k.bits
     first = (address - k.starts[which]) >> 2
     last = (address - k.starts[which] + size - 1) >> 2
     while first <= last:
         word = k.words[which] + (first >> 6)
         low = first & 63
         high = min(last - first + low, 63)
+        at = KINDS * word
+        if bits[at + STORES] | bits[at + LOADS] | bits[at + UPDATES] == 0:
+            k.places[k.marked] = word
+            k.marked += 1
         if high - low == 63:
-            bits[word] = -1
+            bits[at + kind] = -1
         else:
-            bits[word] = bits[word] | (((1 << (high - low + 1)) - 1) << low)
-        k.touched[word // CHUNK] = 1
+            bits[at + kind] = bits[at + kind] | (((1 << (high - low + 1)) - 1) << low)
         first += high - low + 1
 
 
@@ -170,33 +172,26 @@ def join_marks(k: Marks, earlier: Marks) -> int:
     """Add the marks of a wave to those of all waves, and clear them; return whether it exchanges
     data with one of these."""
     conflict = 0
-    touched = k.touched
-    own_stores = k.stores
-    own_loads = k.loads
-    own_updates = k.updates
-    all_stores = earlier.stores
-    all_loads = earlier.loads
-    all_updates = earlier.updates
-    for chunk in range(k.chunks):
-        if touched[chunk]:
-            touched[chunk] = 0
-            for word in range(CHUNK * chunk, CHUNK * (chunk + 1)):
-                stores = own_stores[word]
-                loads = own_loads[word]
-                updates = own_updates[word]
-                if stores | loads | updates:
-                    stored = all_stores[word]
-                    loaded = all_loads[word]
-                    updated = all_updates[word]
-                    conflict = conflict | (stores & (stored | loaded | updated))
-                    conflict = conflict | (loads & (stored | updated))
-                    conflict = conflict | (updates & (stored | loaded))
-                    all_stores[word] = stored | stores
-                    all_loads[word] = loaded | loads
-                    all_updates[word] = updated | updates
-                    own_stores[word] = 0
-                    own_loads[word] = 0
-                    own_updates[word] = 0
+    own = k.bits
+    others = earlier.bits
+    places = k.places
+    for place in range(k.marked):
+        at = KINDS * places[place]
+        stores = own[at + STORES]
+        loads = own[at + LOADS]
+        updates = own[at + UPDATES]
+        stored = others[at + STORES]
+        loaded = others[at + LOADS]
+        updated = others[at + UPDATES]
+        conflict = conflict | (stores & (stored | loaded | updated))
+        conflict = conflict | (loads & (stored | updated)) | (updates & (stored | loaded))
+        others[at + STORES] = stored | stores
+        others[at + LOADS] = loaded | loads
+        others[at + UPDATES] = updated | updates
+        own[at + STORES] = 0
+        own[at + LOADS] = 0
+        own[at + UPDATES] = 0
+    k.marked = 0
     return 1 if conflict != 0 else 0
 
 
@@ -210,10 +205,8 @@ class ExchangeMarks:
         words = -(-(ends - starts) // (4 * 64))
         k.ranges, k.starts, k.ends, k.moves = len(starts), starts, ends, moves
         k.words = np.concatenate(([0], np.cumsum(words)))
-        k.chunks = -(-int(words.sum()) // CHUNK)
-        for name in ("stores", "loads", "updates"):
-            setattr(k, name, np.zeros(k.chunks * CHUNK + 1, np.int64))
-        k.touched = np.zeros(k.chunks + 1, np.uint8)
+        count = int(words.sum()) + 1
+        k.bits, k.places = np.zeros(KINDS * count, np.int64), np.empty(count, np.int32)
 
     def add(
         self, active: NDArray[np.uint32], offsets: NDArray[np.int32], **rows: NDArray[Any]
