@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path, PurePath
 
 from ...base.errors import CutraceError
@@ -50,6 +50,23 @@ def with_plain_paths(ptx: str) -> str:
     '.file 1 "größe.cu"'
     """
     return _FILE_LINE.sub(lambda line: _ESCAPED.sub(_unescape, line[0]), ptx)
+
+
+def without_folders(ptx: str, taken: Collection[str]) -> str:
+    """Name files at absolute paths, whose text is unknown, by their last part, or by their last two
+    if the name is `taken`: a trace contains no folders of a machine.
+
+    >>> without_folders('.file 1 "/a/b/util.h"', []), without_folders('.file 1 "/a/b/u.h"', ["u.h"])
+    ('.file 1 "util.h"', '.file 1 "b/u.h"')
+    """
+
+    def rename(match: re.Match[str]) -> str:
+        path = PurePath(match[1])
+        if not path.is_absolute():
+            return match[0]
+        return match[0].replace(match[1], "/".join(path.parts[-1 - (path.name in taken) :]))
+
+    return _FILE.sub(rename, ptx)
 
 
 def _unescape(match: re.Match[str]) -> str:

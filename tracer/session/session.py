@@ -250,6 +250,7 @@ class Session:
         text = compiled.ptx
         for old, new in names.items():
             text = text.replace(f'"{old}"', f'"{new}"')
+        text = ptx.without_folders(text, names.values())
         self._recording.trace.compiler(compiled.compiler)
         for sentence in compiled.compiler.missing:
             self._recording.remark(sentence)

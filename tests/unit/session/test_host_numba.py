@@ -122,3 +122,11 @@ def test_ptx_brings_the_text_that_it_was_compiled_from(tmp_path: Path) -> None:
     table = trace.launches[0].instructions()
     assert table["file"].to_pylist() == ["kernels.py"]
     assert table["line"].to_pylist() == [2]
+
+
+def test_a_file_that_is_not_here_is_named_without_its_folders(tmp_path: Path) -> None:
+    named = written("nothing", [], ".loc 1 2 4\n") + f'.file 1 "{tmp_path.as_posix()}/gone.py"\n'
+    with Session(tmp_path / "t.cutrace") as gpu:
+        gpu.load_ptx(named).get_function("nothing")[1, 1]()
+    table = read_trace(tmp_path / "t.cutrace").launches[0].instructions()
+    assert table["file"].to_pylist() == ["gone.py"]
