@@ -38,6 +38,26 @@ __global__ void copy(int *out, const int *in)
 """
 
 
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The file of a sweep, beside it the table that one process makes of it."""
+    folder = tmp_path_factory.mktemp("suite")
+    (folder / "copy.cu").write_text(KERNEL)
+    (folder / "suite.toml").write_text(SUITE)
+    asked = ["sweep", str(folder / "suite.toml"), "-o", str(folder / "here.parquet")]
+    assert run([*asked, "--processes", "1"]) == 0
+    return folder / "suite.toml"
+
+
+@pytest.fixture
+def here(suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """The table of this process; its sweep is in the working directory, too."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("copy.cu", "suite.toml"):
+        shutil.copy(suite.with_name(name), name)
+    return suite.with_name("here.parquet").read_bytes()
+
+
 def kill_when_one_is_done(parts: Path, process: int) -> None:
     while not [*parts.glob("*.parquet")]:
         sleep(0.01)
@@ -45,18 +65,15 @@ def kill_when_one_is_done(parts: Path, process: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_worker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+def test_a_worker_that_is_killed_loses_nothing(here: bytes, tmp_path: Path) -> None:
     distributed = pytest.importorskip("distributed", reason='needs pip install "cutrace[dask]"')
-    (tmp_path / "copy.cu").write_text(KERNEL)
-    (tmp_path / "suite.toml").write_text(SUITE)
-    here = cutrace.sweep(tmp_path / "suite.toml", tmp_path / "here.parquet", processes=1)
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         first, *_ = client.run(os.getpid).values()
         Thread(target=kill_when_one_is_done, args=(tmp_path / "t.parquet.parts", first)).start()
-        there = cutrace.sweep(tmp_path / "suite.toml", tmp_path / "t.parquet", executor=client)
+        cutrace.sweep("suite.toml", "t.parquet", executor=client)
         assert first not in client.run(os.getpid).values()
-    assert there.equals(here)
+    assert Path("t.parquet").read_bytes() == here
 
 
 def test_an_error_that_a_client_keeps_is_not_taken_for_the_next_attempts() -> None:
@@ -65,16 +82,6 @@ def test_an_error_that_a_client_keeps_is_not_taken_for_the_next_attempts() -> No
     executor = Losing(2)
     assert [*run_tasks(executor, len, ["four"])] == [(0, 4)]
     assert len({dask.base.tokenize(run_errand, given) for given in executor.given}) == 3
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """The table of this process, in the working directory."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "copy.cu").write_text(KERNEL)
-    (tmp_path / "suite.toml").write_text(SUITE)
-    assert run(["sweep", "suite.toml", "-o", "here.parquet", "--processes", "1"]) == 0
-    return Path("here.parquet").read_bytes()
 
 
 @pytest.mark.slow
