@@ -1,7 +1,8 @@
 """Whole CUDA programs for tests: written to a folder, built, recorded as a user would."""
 
 import atexit
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -90,4 +91,21 @@ def record_built(
     app = str(built(source, *words))
     return cutrace(
         folder, "record", *options, "-o", "app.cutrace", "--", app, *arguments, text=text
+    )
+
+
+def together(head: str, parts: Mapping[str, str]) -> str:
+    """One program of several, whose first argument names the one that runs, each in a namespace.
+
+    `int main()` is the last function of each.
+    """
+    includes, namespaces, calls = "", "", ""
+    for name, source in parts.items():
+        includes += "".join(re.findall(r"^ *#include.*\n", source, re.MULTILINE))
+        body = re.sub(r"^ *#include.*\n", "\n", source, flags=re.MULTILINE)
+        body = body.replace("int main()", "static int run()").rstrip().removesuffix("}")
+        namespaces += f"namespace {name} {{\n{body}return 0; }}\n}}\n"
+        calls += f'if (!strcmp(words[1], "{name}")) return {name}::run();\n'
+    return (
+        f"{HEAD}{includes}{head}{namespaces}int main(int, char **words) {{\n{calls}return 99; }}\n"
     )

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from program_run import Done, cutrace, record
+from program_run import Done, cutrace, record_built, together
 
 from cutrace.tracer.front.toolkit import find_toolkit
 from cutrace.tracer.program.library import (
@@ -70,13 +70,15 @@ int main()
 """
 
 
-def drive(folder: Path, source: str) -> Done:
-    """Record a program of the driver's interface."""
-    return record(folder, HEAD + source, options=("--nvcc-flags", "-lcuda"))
+def drive(folder: Path, name: str) -> Done:
+    """Record a program of the driver's interface, by its name in lower case."""
+    names = ("SCALE", "SHARED", "FORMATS", "ABSENT", "FIRST", "MAPPED", "CURRENT", "GRAPH")
+    parts = {each.lower(): globals()[each] for each in (*names, "OBJECTS", "LIBRARY", "TABLES")}
+    return record_built(folder, together(HEAD, parts), name, words=["-lcuda"])
 
 
 def test_a_program_of_the_driver_is_recorded_with_its_arguments(tmp_path: Path) -> None:
-    done = drive(tmp_path, SCALE)
+    done = drive(tmp_path, "scale")
     assert (done.status, done.out) == (0, "right\n"), done.err
     first, second = (each.launch for each in done.trace.launches)
     assert (first.grid, second.grid) == ((4, 1, 1), (2, 1, 1))
@@ -85,108 +87,117 @@ def test_a_program_of_the_driver_is_recorded_with_its_arguments(tmp_path: Path) 
     assert [argument.value for argument in second.arguments] == [50, "data"]
 
 
+SHARED = """
+__global__ void increment(int *data) { data[threadIdx.x] += 1; }
+int main()
+{
+    Start s;
+    int *data, host[32] = {}, n = 32;
+    CHECK(cudaMalloc(&data, sizeof host));
+    DO(cuMemsetD32((CUdeviceptr)data, 20, 32));
+    increment<<<1, 32>>>(data);
+    CUdeviceptr place = (CUdeviceptr)data, factor;
+    size_t bytes;
+    int times = 3;
+    DO(cuModuleGetGlobal(&factor, &bytes, s.module, "factor"));
+    DO(cuMemcpyHtoD(factor, &times, bytes));
+    void *arguments[] = {&n, &place};
+    DO(cuLaunchKernel(s.scale, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
+    CHECK(cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost));
+    CUfunction same;
+    DO(cuModuleGetFunction(&same, s.module, "scale"));
+    printf("%d %d %d\\n", host[31], (int)bytes, same == s.scale);
+    int failed = cuMemFree(12345) != CUDA_SUCCESS; /* the runtime's last error is its own */
+    printf("%d %s\\n", failed, cudaGetErrorName(cudaGetLastError()));
+    return 0;
+}
+"""
+
+
 def test_the_driver_and_the_runtime_share_one_device(tmp_path: Path) -> None:
-    source = """
-    __global__ void increment(int *data) { data[threadIdx.x] += 1; }
-    int main()
-    {
-        Start s;
-        int *data, host[32] = {}, n = 32;
-        CHECK(cudaMalloc(&data, sizeof host));
-        DO(cuMemsetD32((CUdeviceptr)data, 20, 32));
-        increment<<<1, 32>>>(data);
-        CUdeviceptr place = (CUdeviceptr)data, factor;
-        size_t bytes;
-        int times = 3;
-        DO(cuModuleGetGlobal(&factor, &bytes, s.module, "factor"));
-        DO(cuMemcpyHtoD(factor, &times, bytes));
-        void *arguments[] = {&n, &place};
-        DO(cuLaunchKernel(s.scale, 1, 1, 1, 32, 1, 1, 0, NULL, arguments, NULL));
-        CHECK(cudaMemcpy(host, data, sizeof host, cudaMemcpyDeviceToHost));
-        CUfunction same;
-        DO(cuModuleGetFunction(&same, s.module, "scale"));
-        printf("%d %d %d\\n", host[31], (int)bytes, same == s.scale);
-        int failed = cuMemFree(12345) != CUDA_SUCCESS; /* the runtime's last error is its own */
-        printf("%d %s\\n", failed, cudaGetErrorName(cudaGetLastError()));
-        return 0;
-    }
-    """
-    done = drive(tmp_path, source)
+    done = drive(tmp_path, "shared")
     assert (done.status, done.out) == (0, "63 4 1\n1 cudaSuccess\n"), done.err  # (20 + 1) * 3
-    assert [each.launch.kernel for each in done.trace.launches] == ["_Z9incrementPi", "scale"]
+    assert [each.launch.kernel for each in done.trace.launches] == [
+        "_ZN6shared9incrementEPi",
+        "scale",
+    ]
+
+
+FORMATS = """
+__global__ void read(cudaTextureObject_t texture, float *out)
+{
+    out[threadIdx.x] = tex2D<float>(texture, threadIdx.x + 0.5f, 1.5f);
+}
+int main()
+{
+    Start s;
+    unsigned char texels[2][4] = {{9, 9, 9, 9}, {0, 51, 102, 255}};
+    float host[4], *out;
+    CUarray array;
+    CUDA_ARRAY_DESCRIPTOR form = {4, 2, CU_AD_FORMAT_UNSIGNED_INT8, 1}, told;
+    DO(cuArrayCreate(&array, &form));
+    DO(cuArrayGetDescriptor(&told, array));
+    CUDA_MEMCPY2D copy = {};
+    copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+    copy.srcHost = texels;
+    copy.srcPitch = copy.WidthInBytes = 4;
+    copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+    copy.dstArray = array;
+    copy.Height = 2;
+    DO(cuMemcpy2D(&copy));
+    CUDA_RESOURCE_DESC resource = {};
+    resource.resType = CU_RESOURCE_TYPE_ARRAY;
+    resource.res.array.hArray = array;
+    CUDA_TEXTURE_DESC modes = {};
+    CUtexObject texture;
+    DO(cuTexObjectCreate(&texture, &resource, &modes, NULL));
+    CHECK(cudaMalloc(&out, sizeof host));
+    read<<<1, 4>>>(texture, out);
+    CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
+    printf("%g %g %g %g %d\\n", host[0], host[1], host[2], host[3],
+           told.Width == 4 && told.Height == 2 && told.Format == form.Format);
+    DO(cuTexObjectDestroy(texture));
+    DO(cuArrayDestroy(array));
+    return 0;
+}
+"""
 
 
 def test_arrays_and_textures_have_the_driver_s_formats(tmp_path: Path) -> None:
-    source = """
-    __global__ void read(cudaTextureObject_t texture, float *out)
-    {
-        out[threadIdx.x] = tex2D<float>(texture, threadIdx.x + 0.5f, 1.5f);
-    }
-    int main()
-    {
-        Start s;
-        unsigned char texels[2][4] = {{9, 9, 9, 9}, {0, 51, 102, 255}};
-        float host[4], *out;
-        CUarray array;
-        CUDA_ARRAY_DESCRIPTOR form = {4, 2, CU_AD_FORMAT_UNSIGNED_INT8, 1}, told;
-        DO(cuArrayCreate(&array, &form));
-        DO(cuArrayGetDescriptor(&told, array));
-        CUDA_MEMCPY2D copy = {};
-        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
-        copy.srcHost = texels;
-        copy.srcPitch = copy.WidthInBytes = 4;
-        copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
-        copy.dstArray = array;
-        copy.Height = 2;
-        DO(cuMemcpy2D(&copy));
-        CUDA_RESOURCE_DESC resource = {};
-        resource.resType = CU_RESOURCE_TYPE_ARRAY;
-        resource.res.array.hArray = array;
-        CUDA_TEXTURE_DESC modes = {};
-        CUtexObject texture;
-        DO(cuTexObjectCreate(&texture, &resource, &modes, NULL));
-        CHECK(cudaMalloc(&out, sizeof host));
-        read<<<1, 4>>>(texture, out);
-        CHECK(cudaMemcpy(host, out, sizeof host, cudaMemcpyDeviceToHost));
-        printf("%g %g %g %g %d\\n", host[0], host[1], host[2], host[3],
-               told.Width == 4 && told.Height == 2 && told.Format == form.Format);
-        DO(cuTexObjectDestroy(texture));
-        DO(cuArrayDestroy(array));
-        return 0;
-    }
-    """
-    done = drive(tmp_path, source)
+    done = drive(tmp_path, "formats")
     assert (done.status, done.out) == (0, "0 0.2 0.4 1 1\n"), done.err  # 51 / 255, 102 / 255
 
 
+ABSENT = """
+int main()
+{
+    Start s;
+    CUfunction absent;
+    CUmodule code;
+    CUdeviceptr place;
+    void *found;
+    CUdriverProcAddressQueryResult outcome;
+    unsigned char elf[64] = "\\x7f" "ELF";
+    const char *ptx = ".version 8.5\\n.target sm_90\\n.entry k() .maxntid 0 { ret; }";
+    cuGetProcAddress("cuMemAlloc", &found, 12000, 0, &outcome);
+    printf("%d ", found == (void *)cuMemAlloc);
+    cuGetProcAddress("cuNothing", &found, 12000, 0, &outcome);
+    printf("%d %d ", found == NULL, outcome);
+    printf("%d ", cuModuleGetFunction(&absent, s.module, "absent"));
+    printf("%d ", cuModuleLoadData(&code, elf));
+    printf("%d ", cuModuleLoadData(&code, ptx));
+    printf("%d ", cuMemAlloc(&place, 0));
+    printf("%d ", cuCtxPopCurrent(NULL));
+    printf("%d ", cuCtxPopCurrent(NULL));
+    CUipcMemHandle shared;
+    printf("%d\\n", cuIpcGetMemHandle(&shared, 0));
+    return 0;
+}
+"""
+
+
 def test_what_the_driver_has_not_is_an_error_of_its_own(tmp_path: Path) -> None:
-    source = """
-    int main()
-    {
-        Start s;
-        CUfunction absent;
-        CUmodule code;
-        CUdeviceptr place;
-        void *found;
-        CUdriverProcAddressQueryResult outcome;
-        unsigned char elf[64] = "\\x7f" "ELF";
-        const char *ptx = ".version 8.5\\n.target sm_90\\n.entry k() .maxntid 0 { ret; }";
-        cuGetProcAddress("cuMemAlloc", &found, 12000, 0, &outcome);
-        printf("%d ", found == (void *)cuMemAlloc);
-        cuGetProcAddress("cuNothing", &found, 12000, 0, &outcome);
-        printf("%d %d ", found == NULL, outcome);
-        printf("%d ", cuModuleGetFunction(&absent, s.module, "absent"));
-        printf("%d ", cuModuleLoadData(&code, elf));
-        printf("%d ", cuModuleLoadData(&code, ptx));
-        printf("%d ", cuMemAlloc(&place, 0));
-        printf("%d ", cuCtxPopCurrent(NULL));
-        printf("%d ", cuCtxPopCurrent(NULL));
-        CUipcMemHandle shared;
-        printf("%d\\n", cuIpcGetMemHandle(&shared, 0));
-        return 0;
-    }
-    """
-    done = drive(tmp_path, source)
+    done = drive(tmp_path, "absent")
     # cuda.h: not found 500, no image 209, invalid PTX 218, invalid value 1, invalid context 201,
     # not supported 801
     assert (done.status, done.out) == (0, "1 1 1 500 209 218 1 0 201 801\n"), done.err
@@ -293,8 +304,7 @@ def test_no_forward_of_the_driver_is_refused() -> None:
     assert not [name for name in names if f'refuse_driver("{name}")' in refusals]
 
 
-def test_names_of_the_drivers_first_version_are_found_in_its_library(tmp_path: Path) -> None:
-    source = """
+FIRST = """
 #include <dlfcn.h>
 int main()
 {
@@ -307,7 +317,10 @@ int main()
     printf("%d", now == NULL);
 }
 """
-    done = drive(tmp_path, source)
+
+
+def test_names_of_the_drivers_first_version_are_found_in_its_library(tmp_path: Path) -> None:
+    done = drive(tmp_path, "first")
     assert (done.status, done.out) == (0, "0 1"), done.err
 
 
@@ -356,15 +369,14 @@ int main()
 def test_memory_is_mapped_where_addresses_are_reserved_and_keeps_its_bytes(
     tmp_path: Path,
 ) -> None:
-    done = drive(tmp_path, MAPPED)
+    done = drive(tmp_path, "mapped")
     # 1: no multiple of a page; twice 1 and 31, and 33 as the host had it; 1: it is still mapped;
     # 700, an illegal address: nothing is mapped there any more
     assert (done.status, done.out) == (0, "1 2 62 33 1 700"), done.err
     assert len(done.trace.launches) == 1
 
 
-def test_the_runtimes_context_is_current_for_the_driver(tmp_path: Path) -> None:
-    source = """
+CURRENT = """
 int main()
 {
     CUcontext before, now, primary;
@@ -376,7 +388,10 @@ int main()
     printf("%d %d", before == NULL, now == primary);
 }
 """
-    done = drive(tmp_path, source)
+
+
+def test_the_runtimes_context_is_current_for_the_driver(tmp_path: Path) -> None:
+    done = drive(tmp_path, "current")
     assert (done.status, done.out) == (0, "1 1"), done.err
 
 
@@ -443,7 +458,7 @@ int main()
 
 
 def test_graphs_of_nodes_added_one_by_one_run_and_tell_what_they_are(tmp_path: Path) -> None:
-    done = drive(tmp_path, GRAPH)
+    done = drive(tmp_path, "graph")
     # an edge twice: invalid value, 1; edges: set-first, first-second, second-host, second-copy;
     # 3 x 2 x 2 and 3 x 2, then twice all; without the host node 3 edges
     said = "1 4 2 1 1 2 1 12,12,6,6 7 12,12,12,12 14 3\n"
@@ -451,28 +466,30 @@ def test_graphs_of_nodes_added_one_by_one_run_and_tell_what_they_are(tmp_path: P
     assert len(done.trace.launches) == 4
 
 
+OBJECTS = """
+static int ended;
+static void end(void *) { ended++; }
+int main()
+{
+    Start s;
+    CUgraph graph;
+    CUgraphExec exec;
+    CUuserObject object;
+    DO(cuGraphCreate(&graph, 0));
+    DO(cuUserObjectCreate(&object, NULL, end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
+    DO(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
+    DO(cuGraphInstantiate(&exec, graph, 0));
+    DO(cuGraphDestroy(graph));
+    printf("%d ", ended);
+    DO(cuGraphExecDestroy(exec));
+    printf("%d\\n", ended);
+    return 0;
+}
+"""
+
+
 def test_a_graph_gives_back_the_objects_that_it_holds_when_it_ends(tmp_path: Path) -> None:
-    source = """
-    static int ended;
-    static void end(void *) { ended++; }
-    int main()
-    {
-        Start s;
-        CUgraph graph;
-        CUgraphExec exec;
-        CUuserObject object;
-        DO(cuGraphCreate(&graph, 0));
-        DO(cuUserObjectCreate(&object, NULL, end, 1, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC));
-        DO(cuGraphRetainUserObject(graph, object, 1, CU_GRAPH_USER_OBJECT_MOVE));
-        DO(cuGraphInstantiate(&exec, graph, 0));
-        DO(cuGraphDestroy(graph));
-        printf("%d ", ended);
-        DO(cuGraphExecDestroy(exec));
-        printf("%d\\n", ended);
-        return 0;
-    }
-    """
-    done = drive(tmp_path, source)
+    done = drive(tmp_path, "objects")
     assert (done.status, done.out) == (0, "0 1\n"), done.err
 
 
@@ -514,7 +531,7 @@ int main()
 
 
 def test_the_runtime_loads_libraries_while_it_runs(tmp_path: Path) -> None:
-    done = drive(tmp_path, LIBRARY)
+    done = drive(tmp_path, "library")
     assert (done.status, done.out) == (0, "3 6 9 12 1 scale\n"), done.err
     assert [each.launch.kernel for each in done.trace.launches] == ["scale"]
 
@@ -597,7 +614,7 @@ int main()
 
 
 def test_a_library_finds_the_kernels_of_a_module_as_cufft_does(tmp_path: Path) -> None:
-    done = drive(tmp_path, TABLES)
+    done = drive(tmp_path, "tables")
     assert done.out == "1 1 6 801\n", done.err  # 3 * factor; cudaErrorNotSupported
     assert "function 12 of a table that NVIDIA does not document" in done.err
     assert len(done.trace.launches) == 1
