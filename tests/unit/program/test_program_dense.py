@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from program_run import FILES, record
+from program_run import FILES, Done, record_built, together
 
 pytestmark = pytest.mark.slow
 
 SOLVER = (
     "#include <cusolverDn.h>\n"
-    + FILES
     + r"""
 #define REAL CUDA_R_64F
 template <class T> T *room(int n) { T *x; CHECK(cudaMallocManaged(&x, n * sizeof(T))); return x; }
@@ -78,13 +77,19 @@ def _read(folder: Path, name: str, *shape: int) -> NDArray[Any]:
     return np.fromfile(folder / name, "f8").reshape(shape, order="F")
 
 
+def calculate(folder: Path, name: str) -> Done:
+    """Record one of the programs, which are built as one."""
+    source = together(FILES, {"solver": SOLVER, "products": PRODUCTS})
+    return record_built(folder, source, name, words=("-lcusolver", "-lcublasLt"))
+
+
 def test_factors_and_singular_values_are_numpys(tmp_path: Path) -> None:
     dice = np.random.default_rng(4)
     a, c = dice.normal(size=(5, 4)), dice.normal(size=(5, 3))
     spd = a.T @ a + np.eye(4)
     for name, array in {"a": a, "c": c, "spd": spd, "huge": 1e6 * spd}.items():
         (tmp_path / name).write_bytes(array.tobytes(order="F"))
-    done = record(tmp_path, SOLVER, options=["--nvcc-flags=-lcusolver"])
+    done = calculate(tmp_path, "solver")
     assert (done.status, done.out) == (0, "0\n14 1 0 -2\n9\n"), done.err
 
     q, r = _read(tmp_path, "q", 5, 4), np.triu(_read(tmp_path, "r", 5, 4))[:4]
@@ -118,7 +123,6 @@ def test_factors_and_singular_values_are_numpys(tmp_path: Path) -> None:
 
 PRODUCTS = (
     "#include <cublasLt.h>\n#include <cuda_fp8.h>\n"
-    + FILES
     + r"""
 #define SET(what, value) DO(cublasLtMatmulDescSetAttribute(d, CUBLASLT_MATMUL_DESC_##what, &value, \
     sizeof value))
@@ -175,7 +179,7 @@ def test_products_with_what_comes_behind_them_are_numpys(tmp_path: Path) -> None
     a, b, bias = (dice.integers(-8, 9, n).astype("f4") / 4 for n in (15, 12, 5))
     for name, array in {"a": a, "b": b, "bias": bias}.items():
         (tmp_path / name).write_bytes(array.tobytes())
-    done = record(tmp_path, PRODUCTS, options=["--nvcc-flags=-lcublasLt"])
+    done = calculate(tmp_path, "products")
     assert (done.status, done.out) == (0, "1 15\n7\n"), done.err
     assert "cublasLtMatmul with this epilogue" in done.err
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from program_run import record
+from program_run import Done, record, record_built, together
 
 SOURCE = """
 __global__ void add(int *x, int n) { *x += n; }
@@ -70,14 +70,20 @@ int main()
 """
 
 
+def run(folder: Path, name: str) -> Done:
+    """Record one of the programs, which are built as one."""
+    parts = {"order": SOURCE, "memory": MEMORY, "changed": CHANGED, "waits": WAITS}
+    return record_built(folder, together("", parts), name, words=["-lcuda"])
+
+
 def test_graphs_run_what_was_captured_or_added_in_order(tmp_path: Path) -> None:
-    done = record(tmp_path, SOURCE)
+    done = run(tmp_path, "order")
     # nodes: copy, kernel, kernel, call; an event is one with cudaEventRecordExternal alone (CUDA's
     # driver_types.h); (5 + 2) * 10, then (6 + 2) * 10; (0 + 4) * 3
     expected = "captured 0 4\ntold 3\ntold 3\nran 80\nadded first 12 1\n"
     assert done.out == expected, done.err
     kernels = [launch.launch.signature.partition("(")[0] for launch in done.trace.launches]
-    assert kernels == ["add", "times", "add", "times", "add", "times"]
+    assert kernels == ["order::add", "order::times"] * 3
 
 
 MEMORY = """
@@ -146,7 +152,7 @@ int main()
 
 
 def test_graphs_allocate_memory_that_keeps_its_address(tmp_path: Path) -> None:
-    done = record(tmp_path, MEMORY)
+    done = run(tmp_path, "memory")
     # 3 launches add 1 each; 2 launches add the sums, 3, and 1 each; two pieces of 128 bytes
     assert (done.status, done.out) == (0, "3 3 8 1 256"), done.err
     assert len(done.trace.launches) == 5
@@ -273,7 +279,7 @@ int main()
 
 
 def test_nodes_of_an_executable_graph_are_changed_alone(tmp_path: Path) -> None:
-    done = record(tmp_path, CHANGED)
+    done = run(tmp_path, "changed")
     assert (done.status, done.out) == (0, "3 2 5 1 2"), done.err
 
 
@@ -321,7 +327,7 @@ int main() {
 
 @pytest.mark.slow
 def test_what_waits_for_a_value_runs_when_it_is_written(tmp_path: Path) -> None:
-    done = record(tmp_path, WAITS, options=["--nvcc-flags=-lcuda"])
+    done = run(tmp_path, "waits")
     assert (done.status, done.out) == (0, "0 1 1\n1\n50\n51 9\n"), done.err
     names = [launch.launch.kernel for launch in done.trace.launches]
-    assert names == ["_Z3addPii", "_Z5scalePii", "_Z3addPii"]
+    assert names == ["_ZN5waits3addEPii", "_ZN5waits5scaleEPii", "_ZN5waits3addEPii"]

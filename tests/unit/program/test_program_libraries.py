@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from program_run import FILES, Done, record
+from program_run import FILES, Done, record_built, together
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +14,6 @@ Matrix = NDArray[Any]
 
 BLAS = (
     "#include <cublas_v2.h>\n"
-    + FILES
     + r"""
 typedef cuDoubleComplex Z;
 int main() {
@@ -78,13 +77,20 @@ def _calls(done: Done) -> list[str]:
     return [event.name for event in done.trace.manifest.events if event.kind == "library"]
 
 
+def calculate(folder: Path, name: str) -> Done:
+    """Record one of the programs, which are built as one."""
+    source = together(FILES, {"blas": BLAS, "fourier": FOURIER, "sparse": SPARSE})
+    words = ("-lcublas", "-lcufft", "-lcurand", "-lcusparse")
+    return record_built(folder, source, name, words=words)
+
+
 def test_blas_computes_what_numpy_does(tmp_path: Path) -> None:
     dice = np.random.default_rng(1)
     a, b, c = (dice.normal(size=shape) for shape in ((4, 3), (4, 3), (4, 4)))
     x, y = (dice.normal(size=(2, 2, 2, 2)) @ np.array([1, 1j]) for _ in range(2))
     p, q = (dice.normal(size=(2, 2)).astype(np.float16) for _ in range(2))
     _write(tmp_path, a=a, b=b, c=c, x=x, y=y, p=p, q=q)
-    done = record(tmp_path, BLAS, options=["--nvcc-flags=-lcublas"])
+    done = calculate(tmp_path, "blas")
     assert (done.status, done.out) == (0, "refused 15\n"), done.err
     assert "cutrace: cublasSsyr2k is not supported: its library is machine code" in done.err
 
@@ -132,7 +138,6 @@ def test_blas_computes_what_numpy_does(tmp_path: Path) -> None:
 
 FOURIER = (
     "#include <cufftXt.h>\n#include <curand.h>\n#include <cusparse.h>\n"
-    + FILES
     + r"""
 typedef cufftDoubleComplex Z;
 static void fourier() {
@@ -222,7 +227,7 @@ def test_transforms_random_numbers_and_sparse_products_are_numpys(tmp_path: Path
         "starts": np.r_[0, np.cumsum(np.bincount(rows))].astype("i4") + 1,
     }.items():  # fmt: skip
         (tmp_path / name).write_bytes(array.tobytes())
-    done = record(tmp_path, FOURIER, options=["--nvcc-flags=-lcufft -lcurand -lcusparse"])
+    done = calculate(tmp_path, "fourier")
     assert (done.status, done.out) == (0, "1\n11\n2 336\nagain 0\nodd 105\n"), done.err
 
     wanted = np.fft.fft2(x)
@@ -259,7 +264,6 @@ def test_transforms_random_numbers_and_sparse_products_are_numpys(tmp_path: Path
 
 SPARSE = (
     "#include <cusparse_v2.h>\n"
-    + FILES
     + r"""
 #define R64_OF CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F
 #define R64 CUDA_R_64F, CUSPARSE_INDEX_BASE_ZERO
@@ -370,7 +374,7 @@ def test_sparse_matrices_in_other_forms_and_their_products_are_numpys(tmp_path: 
         "j": j.astype("i4"),
     }.items():
         (tmp_path / name).write_bytes(array.tobytes())
-    done = record(tmp_path, SPARSE, options=["--nvcc-flags=-lcusparse"])
+    done = calculate(tmp_path, "sparse")
 
     def found(name: str, kind: str = "i4") -> list[float]:
         numbers: list[float] = np.fromfile(tmp_path / name, kind).tolist()
