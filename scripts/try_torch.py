@@ -2,8 +2,9 @@
 
 cutrace record [--libraries run] [-d a100] scripts/try_torch.py -- [CASE...]
 
-torch (from PyPI, 5 GB with its libraries) is to be installed. Without --libraries run most
-operators are computed on the host. Exits with 1 if a difference is larger than its bound.
+torch (from PyPI, 5 GB with its libraries) and bitsandbytes are to be installed. Without
+--libraries run most operators are computed on the host. Exits with 1 if a difference is larger
+than its bound.
 """
 
 import importlib
@@ -66,8 +67,34 @@ def factors() -> Iterator[Difference]:
     yield _difference("lu", row @ lower @ upper, matrix, 1e-5)
 
 
+def collective() -> Iterator[Difference]:
+    """NCCL's calls, of one rank."""
+    distributed = torch.distributed
+    distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
+    values = torch.randn(1000)
+    ours, parts = values.cuda(), [torch.empty(1000, device="cuda")]
+    distributed.all_reduce(ours)
+    distributed.all_gather(parts, ours)
+    distributed.destroy_process_group()
+    yield _difference("all_gather", parts[0], values, 0)
+
+
+def quantized() -> Iterator[Difference]:
+    """Values in 4 and 8 bits by bitsandbytes, and back. Its CPU kernel takes the second nearest
+    code of 8 bits for one in a thousand."""
+    bits: Any = importlib.import_module("bitsandbytes.functional")
+    values = torch.randn(64, 64)
+    for name in ("4bit", "blockwise"):
+        quantize, dequantize = (
+            getattr(bits, f"{verb}_{name}") for verb in ("quantize", "dequantize")
+        )
+        ours, host = (dequantize(*quantize(each)) for each in (values.cuda(), values))
+        yield _difference(name, ours, host, 2e-2)
+
+
 CASES: dict[str, Callable[[], Iterator[Difference]]] = {
-    each.__name__: each for each in (convolution, attention, fourier, factors)
+    each.__name__: each
+    for each in (convolution, attention, fourier, factors, collective, quantized)
 }
 
 
