@@ -292,3 +292,21 @@ def test_a_library_at_the_place_of_one_that_has_left_is_reached(tmp_path: Path) 
     (tmp_path / "app.py").write_text(PLUGIN)
     done = cutrace(tmp_path, "record", "app.py")
     assert (done.status, done.out) == (0, "496\n-496\n496\n"), done.err
+
+
+OF_TWELVE = """
+import ctypes
+own = ctypes.CDLL(None)
+own.dlvsym.restype = ctypes.c_void_p
+place = own.dlvsym(None, b"cudaPointerGetAttributes", b"libcudart.so.12")
+bytes_ = (ctypes.c_ubyte * 88)(*[7] * 88)  # cudaPointerAttributes of CUDA 13
+status = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p)(place)(bytes_, bytes_)
+print(status, bytes_[0], set(bytes_[24:]))
+"""
+
+
+def test_attributes_of_a_pointer_take_24_bytes_in_cuda_12(tmp_path: Path) -> None:
+    """XGBoost has them on its stack: type, device, two addresses."""
+    (tmp_path / "app.py").write_text(OF_TWELVE)
+    done = cutrace(tmp_path, "record", "app.py")
+    assert (done.status, done.out) == (0, "0 0 {7}\n"), done.err  # cudaMemoryTypeUnregistered

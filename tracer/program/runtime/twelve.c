@@ -63,6 +63,18 @@ API cudaError_t twelve_cudaGetDeviceProperties_v2(struct properties *p, int numb
 }
 TWELVE(cudaGetDeviceProperties_v2)
 
+/* Behind the last of these pointers CUDA 13 has 64 bytes more. */
+API cudaError_t twelve_cudaPointerGetAttributes(struct cudaPointerAttributes *attributes,
+                                                const void *pointer)
+{
+    struct cudaPointerAttributes now;
+    cudaError_t status = cudaPointerGetAttributes(&now, pointer);
+    if (!status)
+        memcpy(attributes, &now, (char *)(&now.hostPointer + 1) - (char *)&now);
+    return status;
+}
+TWELVE(cudaPointerGetAttributes)
+
 /* Devices were numbers; the host was -1. */
 static struct cudaMemLocation numbered(int number)
 {
