@@ -145,7 +145,7 @@ _COPIED = tuple(
 )
 _STORED = ("shared_store_passes", "shared_store_conflicts")
 _COPY = (8, 0), (*_COPIED, "global_load_transactions", *_STORED)
-_LOAD = (7, 5), tuple(f"shared_load_{what}" for what in _REQUEST_COLUMNS)
+_LOAD = (7, 5), tuple(f"shared_load_{what}" for what in (*_REQUEST_COLUMNS, "passes"))
 _STORE = (9, 0), tuple(f"shared_store_{what}" for what in _REQUEST_COLUMNS)
 APART: Mapping[str, tuple[tuple[int, int], tuple[str, ...]]] = {
     **{"cp": _COPY, "ldmatrix": _LOAD, "stmatrix": _STORE},

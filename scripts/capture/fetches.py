@@ -67,6 +67,9 @@ def counted(
         if known == metrics:
             break
         metrics[:] = known
+    places = re.findall(r"block \d+ on \d+", said)
+    if places:
+        Path(program[0]).with_name("places.txt").write_text("\n".join(places))
     rows = list(csv.reader(io.StringIO(said)))
     start = next((i for i, row in enumerate(rows) if row[:1] == ["ID"]), len(rows))
     table = [dict(zip(rows[start], row, strict=False)) for row in rows[start + 2 :]]

@@ -93,14 +93,21 @@ REASONS = (
         "access shared memory at once",
     ),
     (
-        "fa3|tk[hfm]|dgf8",
-        "memory_l1_wavefronts_shared",
+        "fa3|tk[hfm]|dgf8|deepgemm|cute-wgmma",
+        "memory_l1_wavefronts_shared|per_wavefront_mem_shared.ratio",
         "the chip also counts wavefronts that read operands of `wgmma` (cutrace now does, too)",
     ),
     (
-        "gg-mmvf|tkh4",
+        "gg-mmvf|tkh4|vllm",
         "conflicts_pipe_lsu_mem_shared.sum",
         WAITS,
+    ),
+    ("vllm", "op_st|sectors_global", ORDER),
+    (
+        "flash2",
+        "per_wavefront_mem_shared",
+        "the chip counts no wavefronts of `ldmatrix` there (now cutrace does not either), and more "
+        "where many warps access shared memory at once",
     ),
     (
         "gg-mmvq|marlin64",
