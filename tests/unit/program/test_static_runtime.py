@@ -1,6 +1,7 @@
 """Programs that were built elsewhere: NVIDIA's runtime in themselves, or that of CUDA 12."""
 
 import re
+import shutil
 import subprocess
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,43 +50,48 @@ int main()
 """
 
 
-def build_elsewhere(folder: Path, *options: str) -> Path:
-    """Build a program by NVIDIA's nvcc alone, as it does by default."""
+@pytest.fixture(scope="module")
+def built_elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A program that NVIDIA's nvcc alone built, as it does by default."""
+    folder = tmp_path_factory.mktemp("elsewhere")
     toolkit = find_toolkit()
     (folder / "app.cu").write_text(HEAD + ADD)
     command = [str(toolkit.nvcc), "-arch=sm_80", f"-L{toolkit.root / 'lib'}", "-ccbin"]
-    command += [find_host_compiler(), *options, "app.cu", "-o", "app"]
-    subprocess.run(command, check=True, cwd=folder)
+    subprocess.run([*command, find_host_compiler(), "app.cu", "-o", "app"], check=True, cwd=folder)
     return folder / "app"
+
+
+@pytest.fixture
+def app(built_elsewhere: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copy(built_elsewhere, tmp_path))
 
 
 def record_it(folder: Path) -> Done:
     return cutrace(folder, "record", "--", "./app")
 
 
-def test_a_program_with_nvidia_s_runtime_in_itself_is_recorded(tmp_path: Path) -> None:
-    build_elsewhere(tmp_path)
-    done = record_it(tmp_path)
+def test_a_program_with_nvidia_s_runtime_in_itself_is_recorded(app: Path) -> None:
+    done = record_it(app.parent)
     # 99 + 5; 100 threads add 1; two blocks of 1024 threads fill an SM's 64 warps
     assert (done.status, done.out) == (0, "NVIDIA H100 80GB HBM3 104 100 2\n"), done.err
     (launch,) = done.trace.launches
     assert [each.value for each in launch.launch.arguments] == ["p1", "p2", 100]
 
 
-def test_one_that_is_stripped_of_names_is_recorded_too(tmp_path: Path) -> None:
-    subprocess.run(["strip", build_elsewhere(tmp_path)], check=True)
-    done = record_it(tmp_path)
+def test_one_that_is_stripped_of_names_is_recorded_too(app: Path) -> None:
+    subprocess.run(["strip", app], check=True)
+    done = record_it(app.parent)
     assert (done.status, done.out) == (0, "NVIDIA H100 80GB HBM3 104 100 2\n"), done.err
     assert len(done.trace.launches) == 1
 
 
-def test_one_whose_runtime_is_not_found_is_told_what_to_do(tmp_path: Path) -> None:
-    app = build_elsewhere(tmp_path)
+def test_one_whose_runtime_is_not_found_is_told_what_to_do(app: Path) -> None:
     subprocess.run(["strip", app], check=True)
     data = bytearray(app.read_bytes())
     data[40:48], data[60:64] = bytes(8), bytes(4)  # where ELF's table of sections is, and its size
     app.write_bytes(data)
-    done = record_it(tmp_path)
+    done = record_it(app.parent)
     assert "NVIDIA's runtime in ./app is not reached" in done.err
     assert "its functions have no names there (strip, -s)" in done.err
     assert "-cudart shared, or by\n`cutrace nvcc`" in done.err
