@@ -278,7 +278,7 @@ def estimate(request: EstimateInput, ran: Ran, measured: Measured) -> Estimate:
     )
     of_warp = max((chain.issued.get(GMMA, 0.0) for chain, _ in chains), default=0.0)
     products = of_warp * rounds * units.product_cycles if units else 0.0
-    products = max(products, rounds * max((chain.products for chain, _ in chains), default=0.0))
+    products += rounds * sum(chain.products * weight for chain, weight in chains) / whole
     work = _work(request, sums, ran, _issued(chains, ran, code), products)
     work = replace(work, polls=polls, spilled_sectors=_spilled(request, work.issued))
     if insists(request.instructions, request.launch.waiting):
