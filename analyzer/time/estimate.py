@@ -311,7 +311,8 @@ def _arrivals_ns(
     """Return how long blocks that poll wait for each other's atomics: a barrier of the grid ends
     when all have counted up one word, one after the other.
     """
-    if not any(step.is_load for block, steps in code.items() if block in polls for step in steps):
+    steps = [step for block, each in code.items() if block in polls for step in each]
+    if not any(step.is_load or step.stall == "atomic" for step in steps):
         return 0.0
     return sum(bound.ns for bound in request.bounds if bound.resource == AT_ONE_ADDRESS)
 

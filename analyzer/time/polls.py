@@ -20,6 +20,8 @@ from .chain import read_operands as _names
 
 AGAIN = re.compile(r"(?:@\S+ )?ld\.(?:volatile|acquire|relaxed|\S*\.cv)")
 """A load that asks memory each time."""
+ASKS = re.compile(r"(?:@\S+ )?atom\.\S*(?:add|or|xor)\.[^,]+, \[[^]]+\], 0;")
+"""An atomic that only asks: it leaves what it reads."""
 EXCHANGES = ("cas", "exch")
 SETS = re.compile(r"mov\.\w+ \S+, (?:-?\d|0[xfd])")
 """A register that gets a constant."""
@@ -38,9 +40,10 @@ def find_polls(instructions: pa.Table, waiting: tuple[int, ...]) -> Mapping[int,
     polls = {row["block"] for row in rows if POLL.search(row["text"])}
     for loop in _runs_of(waiting):
         own = [row for row in rows if row["block"] in loop]
-        if any(row["access"] in ("atomic", "reduction", "store", "copy") for row in own):
+        loads = [row for row in own if row["access"] == "load" or ASKS.match(row["text"])]
+        accesses = ("atomic", "reduction", "store", "copy")
+        if any(row["access"] in accesses and row not in loads for row in own):
             continue
-        loads = [row for row in own if row["access"] == "load"]
         written = {name for row in own for name in _names(row["text"]).writes}
         if loads and all(_repeats(row["text"], written) for row in loads):
             polls.update(row["block"] for row in loads)
@@ -113,7 +116,8 @@ def _runs_of(blocks: Sequence[int]) -> Iterator[range]:
 def _repeats(text: str, written: set[str]) -> bool:
     """Return whether a load asks memory for one address again."""
     address = _names(text).address
-    return bool(AGAIN.match(text)) and (address is None or address[0] not in written)
+    asks = AGAIN.match(text) or ASKS.match(text)
+    return bool(asks) and (address is None or address[0] not in written)
 
 
 def drop_polls(

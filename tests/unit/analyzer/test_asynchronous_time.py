@@ -133,6 +133,13 @@ def test_loops_poll_that_ask_one_address_again_without_other_work() -> None:
     assert find_polls(table, (2,)) == {4: True, 5: False}
 
 
+def test_an_atomic_that_adds_nothing_polls() -> None:
+    """`while (atomicAdd(count, 0) != gridDim.x);` but not one that counts its turns."""
+    texts = ["atom.global.add.u32 %r1, [%rd1], 0;", "atom.global.add.u32 %r2, [%rd1], 1;"]
+    rows = {"pc": [0, 1], "block": [1, 3], "class": 2 * ["memory"], "access": 2 * ["atomic"]}
+    assert find_polls(pa.table({**rows, "text": texts}), (1, 3)) == {1: True}
+
+
 def test_spilled_registers_go_to_l2_where_l1_does_not_hold_them() -> None:
     """1,000 PTX instructions issue a load or store of local memory each second time."""
     sums = {0: {"instructions": 1000, "local_load_requests": 100}}
