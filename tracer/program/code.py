@@ -26,6 +26,7 @@ from ..front.ptx import compiled_from, with_plain_paths
 from ..front.signature import list_kernels
 from ..front.source import Compiled
 from ..ptx.lexer import InvalidPtxError
+from ..sass.access import has_based_copies, refuse_copy
 from ..sass.cubin import INSTALL, Cubin, has_disassembler, open_cubin
 from ..sass.frame import write_frame
 from ..session.function import Function
@@ -39,6 +40,7 @@ _VERSION = re.compile(r"^\s*\.version\s+(\d+)\.(\d+)", re.MULTILINE)
 _COMPILER = re.compile(r"^// Cuda compilation tools, release [\d.]+, V([\d.]+)", re.MULTILINE)
 _ENTRY_NAME = re.compile(rb"\.entry\s+([\w$]+)")
 _DEVICE_RUNTIME = re.compile(r"\.extern\s+\.func\s+\([^)]*\)\s*cudaCG")
+_HINTED = ".L2::cache_hint"
 MOST_THREADS = 1024
 
 
@@ -97,8 +99,11 @@ class Code:
         self._kept_ptx = kept_ptx
         self.device = device
         self._modules: list[Module] = []
+        self._images: list[bytes] = []
         self.functions: list[Function] = []
         self._owners: list[Module] = []
+        self.faults: dict[int, str] = {}
+        """Why a device stops at a function's machine code, by the function's handle."""
         self.typed: dict[str, str] = {}
         self._refusals: set[str] = set()
         self._announced: set[tuple[str, int]] = set()
@@ -119,6 +124,7 @@ class Code:
         """Load a module; `file` has it, if it is not from memory."""
         try:
             self._modules.append(self._load(data, Path(os.fsdecode(file)).name))
+            self._images.append(data)
         except CutraceError as problem:
             if (text := str(problem)) not in self._refusals:  # each call tries to load it again
                 self._refusals.add(text)
@@ -172,6 +178,8 @@ class Code:
             return SYMBOL_NOT_FOUND
         self.functions.append(function)
         self._owners.append(owner)
+        if _HINTED in owner.ptx and (fault := self._broken_code(module, name.decode())):
+            self.faults[len(self.functions) - 1] = fault
         kernel_facts = function.facts
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
         limits = kernel_facts.limits
@@ -184,6 +192,26 @@ class Code:
         own = (kernel_facts.shared.size, constant, kernel_facts.local.size, threads, version)
         demands = (int(limits.must_set_cluster), *sizes[0], *sizes[1])
         return (len(self.functions) - 1, *own, *demands, struct.pack(f"<{len(places)}I", *places))
+
+    def _broken_code(self, module: int, kernel: str) -> str:
+        """Return why a device stops at a kernel's machine code, in the file beside its PTX.
+
+        ptxas assembles some copies with a policy of the cache wrongly (`unset_descriptor`).
+        """
+        data = self._images[module]
+        if not data.startswith(struct.pack("<I", MAGIC)) or not has_disassembler():
+            return ""
+        capability = self.device.capability
+        for entry in (each for image in read_images(data) for each in image):
+            if not _is_code_of(entry, capability):
+                continue
+            cubin = open_cubin(entry.data)
+            if kernel in cubin.kernels and has_based_copies(cubin.section(f".text.{kernel}")):
+                code = cubin.code(kernel)
+                copies = (each for each in code.instructions if each.opcode.startswith("LDGSTS"))
+                faults = (refuse_copy(code, each) for each in copies)
+                return next((str(fault) for fault in faults if fault), "")
+        return ""
 
     def list_kernels(self, module: int) -> Answer:
         """Return the names of a module's kernels, each with a zero byte after it."""

@@ -251,6 +251,8 @@ class Launches:
         function = self._code.functions[number]
         packed = tuple(_split(data, [p.size for p in function.facts.kernel.parameters]))
         try:
+            if number in self._code.faults:
+                raise KernelFault(self._code.faults[number], "illegal")
             sizes: tuple[object, ...] = (grid_x, grid_y, grid_z), (block_x, block_y, block_z)
             cluster = (cluster_x, cluster_y, cluster_z)
             cluster_part = () if cluster == NO_CLUSTER else (cluster,)

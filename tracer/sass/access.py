@@ -1,8 +1,10 @@
 """Memory, barriers and warps in machine code: loads, stores, atomics, shuffles, textures, calls."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+
+import numpy as np
 
 from ...base.dataclass import dataclass
 from ...base.errors import KernelFault
@@ -10,7 +12,7 @@ from ...traces.schema import Space
 from ..simt.access.cluster import SPAN, START
 from ..simt.memory.memory import WINDOWS
 from ..simt.texture.query import SURFACES
-from .cubin import Instruction
+from .cubin import Code, Instruction
 from .frame import DRIVER_FUNCTIONS
 from .lift import COPIER, SHARED_WINDOW, Lifter, Operand, function_address, registers
 
@@ -353,9 +355,8 @@ def copy_async(lifter: Lifter) -> None:
     fills = lifter.has("ZFILL")
     bypass = lifter.has("BYPASS")
     size = lifter.one({"128": "16", "64": "8"}, "4")
-    if text := unset_descriptor(lifter.code.instructions, lifter.now):
-        why = f"an H100 stops here for an illegal instruction: nothing sets {text}"
-        raise KernelFault(str(lifter.refuse(why)), "illegal")
+    if fault := refuse_copy(lifter.code, lifter.now):
+        raise fault
     # From 9.0 on a descriptor may be a separate operand before the address.
     lifter.operands = [o for o in lifter.operands if o.kind != "#" or o.text[:5] != "desc["]
     to, place, *condition = lifter.require(2, 3)
@@ -376,18 +377,29 @@ _DESCRIPTOR = re.compile(r"desc\[UR(\d+)\]")
 _UNIFORM = re.compile(r"UR(\d+)")
 
 
-def unset_descriptor(instructions: Sequence[Instruction], copy: Instruction) -> str:
-    """Return the uniform registers of a copy's descriptor that no instruction writes, if any.
+def refuse_copy(code: Code, copy: Instruction) -> KernelFault | None:
+    """Return the fault of a copy whose descriptor is in uniform registers that nothing sets.
 
-    ptxas 12.9 to 13.5 loses the number of registers that hold a base and a policy of the cache
+    ptxas 13.0 to 13.5 loses the number of the registers that hold a base and a policy of the cache
     (`cp.async` with `.L2::cache_hint`), and encodes UR0 to UR2.
     """
     match = next(filter(None, map(_DESCRIPTOR.match, copy.operands)), None)
     first = int(match[1]) if match else 0
-    written = (_UNIFORM.fullmatch(each.operands[0]) for each in instructions if each.operands)
+    written = (_UNIFORM.fullmatch(each.operands[0]) for each in code.instructions if each.operands)
     if match is None or any(m and first - 2 <= int(m[1]) <= first + 1 for m in written):
-        return ""
-    return f"UR{first} and UR{first + 1}"
+        return None
+    why = "an H100 stops here for an illegal instruction: nothing sets"
+    fault = code.refuse(copy, f"{why} UR{first} and UR{first + 1}")
+    return KernelFault(str(fault), "illegal")
+
+
+_BASED = 0xDAE
+"""The opcode of LDGSTS with a base and a descriptor in uniform registers."""
+
+
+def has_based_copies(text: bytes) -> bool:
+    """Return whether machine code has copies that `refuse_copy` may refuse."""
+    return bool((np.frombuffer(text, "<u8")[::2] & 0xFFF == _BASED).any())
 
 
 def _partly(lifter: Lifter, address: str, size: int) -> tuple[str, str]:

@@ -899,6 +899,10 @@ def test_a_copy_with_a_descriptor_that_nothing_sets_is_an_illegal_instruction() 
         lifted(copy)
     assert fault.value.cause == "illegal"
     assert "cp.async.cg.shared.global" in lifted("ULDC.64 UR0, c[0x0][0x210]", copy)
+    words = 0x040000005E097DAE, 0x0003E8000B901D40  # that copy, as ptxas 13.0 assembled it
+    plain = 0x000000000402CFAE, 0x0003E2000B901D4C  # [R2], desc[UR12][R4.64]
+    assert access.has_based_copies(struct.pack("<4Q", *plain, *words))
+    assert not access.has_based_copies(struct.pack("<2Q", *plain))
 
 
 def test_an_index_may_begin_before_the_parameters() -> None:

@@ -118,6 +118,7 @@ static const struct {
     {cudaErrorNotReady, "device not ready"},
     {cudaErrorIllegalAddress, "an illegal memory access was encountered"},
     {cudaErrorMisalignedAddress, "misaligned address"},
+    {cudaErrorIllegalInstruction, "an illegal instruction was encountered"},
     {cudaErrorLaunchOutOfResources, "too many resources requested for launch"},
     {cudaErrorLaunchTimeout, "the launch timed out and was terminated"},
     {cudaErrorPeerAccessAlreadyEnabled, "peer access is already enabled"},

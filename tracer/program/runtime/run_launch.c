@@ -15,7 +15,7 @@ static int is_fault(cudaError_t status)
 {
     return status == cudaErrorIllegalAddress || status == cudaErrorMisalignedAddress ||
            status == cudaErrorLaunchFailure || status == cudaErrorAssert ||
-           status == cudaErrorLaunchTimeout;
+           status == cudaErrorLaunchTimeout || status == cudaErrorIllegalInstruction;
 }
 
 /* Kernels that write nothing and wait for what the program does while they run: they are run again
