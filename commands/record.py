@@ -126,18 +126,21 @@ def record(
         return f"{as_given(trace)}\nnext: {again}"
     from ..tracer.program.launches import read_choice
     from ..tracer.program.run import CLOCKS, LIBRARIES, Order
+    from ..traces.trace_folder import check_target
 
     choice = read_choice(kernels, skip, kernel_name_base)
-    shown, path = choose_device(device), None
-    if sources:
-        path = build(sources, recording, " ".join((nvcc_flags, shlex.join(links))), shown)
-        words = (f"./{path.name}", *words)
-    if not words:
+    if not sources and not words:
         raise CutraceError("nothing stands behind --: expected a program, as in -- ./app")
     if clock not in CLOCKS:
         raise CutraceError(f"--clock {clock}: expected {' or '.join(CLOCKS)}")
     if nvidia_libraries not in LIBRARIES:
         raise CutraceError(f"--libraries {nvidia_libraries}: expected {' or '.join(LIBRARIES)}")
+    if out:
+        check_target(out)
+    shown, path = choose_device(device), None
+    if sources:  # last: nvcc takes long
+        path = build(sources, recording, " ".join((nvcc_flags, shlex.join(links))), shown)
+        words = (f"./{path.name}", *words)
     options = {"clock": clock, "libraries": nvidia_libraries}
     order = Order(words, path, launches, timeout, choice=choice, **options)
     return record_command(order, name or words[0], out, shown, recording)

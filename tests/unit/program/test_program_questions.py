@@ -143,3 +143,10 @@ def test_the_fixture_holds_a_program_to_numbers(folder: Path, pytester: pytest.P
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["*global_load_transactions*32*"])
+
+
+def test_a_trace_in_no_folder_is_refused_before_the_program_is_built(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text("not C++")
+    done = cutrace(tmp_path, "record", "app.cu", "-o", "nowhere/x.cutrace", "--")
+    assert done.status == 2
+    assert "there is no folder nowhere" in done.err
