@@ -11,6 +11,9 @@ one of the last `window` reads of the SMs that share this unit (`scope`) is `joi
 transaction, but does not reach L2. All other requests are passed on.
 
 What is not: time. On a chip SMs that drift apart read separately; in the model SMs take turns.
+Nor GPCs: an H100 joins reads of boxes by SMs of one GPC only
+(tests/validate/caches/h100_pairs.csv), the model those of all SMs: for products whose blocks share
+tiles it counts 30 to 70 % too few.
 
 Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.md.
 """

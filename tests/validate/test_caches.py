@@ -98,3 +98,13 @@ def test_a_count_of_memory_has_the_codes_part_and_its_lines_have_none(tmp_path: 
     assert launch.counters["dram__sectors_read.sum"] == (code + 1536 + 896) // 32
     older = cutrace.analyze(trace, "a100").launches[0]
     assert older.counters["dram__bytes_read.sum"] == 0
+
+
+def test_an_h100_joins_reads_of_boxes_by_sms_of_one_gpc() -> None:
+    """SM 0 and another each read a box of 8 KB, 256 sectors, at once (`shared_reads.cu`). It is
+    read once where the other is of the same TPC, or of every eighth from there: SMs 0, 1, 16, 17
+    and so on are a GPC. The model joins reads of all SMs, and so too many (`models/lrc.py`)."""
+    rows = {int(r["other_sm"]): int(r["l2_sectors"]) for r in read("h100_pairs.csv")}
+    assert [*rows] == [*range(1, 54)]
+    assert {sm for sm, sectors in rows.items() if sectors == 256} == {1, 16, 17, 32, 33, 48, 49}
+    assert {*rows.values()} == {256, 512}
