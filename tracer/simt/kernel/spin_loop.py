@@ -88,6 +88,8 @@ def _is_waiting(kernel: Kernel, loop: set[int]) -> bool:
     their sources.
     """
     inside = [i for n in sorted(loop) for i in _instructions(kernel, kernel.blocks[n])]
+    if not any(map(_sees_others, inside)) and not _call_sees(kernel, loop):
+        return False  # nothing that the conditions come from can
     writers = _writers(inside)
     deciders = _deciding(kernel, loop, writers)
     if any(_sees_others(i) and not _takes_work(kernel, i, deciders) for i in deciders):
