@@ -47,8 +47,8 @@ HEAD = """# How fast, how large, how sure
 cutrace's targets, and what it reaches. A **bold** result misses its target; the reason follows its
 table.
 
-Measured on {machine}. Sections from [one core](#what-one-core-does-in-a-second) on use four test
-kernels:
+Measured on {machine}. The sections from [one
+core](#what-one-core-does-in-a-second) to [cost](#how-cost-grows) use four test kernels:
 
 | kernel | each thread |
 | --- | --- |
@@ -112,12 +112,12 @@ SIMULATOR = (
     """Numba's simulator runs the Python of a kernel. It is slow, so the sizes are smaller:"""
 )
 RECORDER = """The *bare recorder* (`scripts/measure/bench_recorder.cpp`) is a loop in C++. It does
-the least that a recording must do: it runs warps and keeps their rows, but checks no addresses and
-writes no files. Here the ratio is cutrace's time divided by the recorder's, so less is better:"""
+the least that a recording must do: it runs warps and keeps the accesses, but checks no addresses
+and writes no files. Here the ratio is cutrace's time divided by the recorder's: less is better:"""
 RATES = """## What one core does in a second
 
 `scripts/scale` measures this and the following: CPU seconds of one process, the best of three. A
-*row* of a trace is one memory instruction of a warp."""
+*row* of a trace is one memory instruction of a warp. A *request* is what it asks of a cache."""
 BYTES = "## Size of a trace"
 PEAK = """## Memory
 
@@ -164,8 +164,8 @@ LINES = """## How cost grows
 
 Times of several sizes, and a line fitted to them. R² is 1 for a perfect line. Replay is without
 caches. The traces are small, so for large ones take the rates
-[above](#what-one-core-does-in-a-second). No line fits the number of devices, because new devices
-share most of a replay and old ones do not."""
+[above](#what-one-core-does-in-a-second). Lines fit the number of devices
+less well: newer devices share most of a replay with each other, old ones do not."""
 
 
 def _sampling(found: Sequence[Measured]) -> Iterator[str]:
@@ -192,15 +192,16 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 
 SAMPLING = """## Samples of blocks
 
-`--sample-blocks 1%` runs 1 % of the blocks: the first, the last, and blocks in between at equal
-distances (of small grids two more: 6 of 391). Each counter then gets a 95 % confidence interval.
-*Coverage* is the share of samples whose interval contains the true value, for the worst counter.
+`--sample-blocks 1%` runs 1 % of the blocks, at equal distances, with one block of each edge of the
+grid. Of a small grid it runs two more: 1 % of 391 blocks are 4, and it runs 6. Each counter then
+gets a 95 % confidence interval. *Coverage* is the share of samples whose interval contains the true
+value, for the worst counter.
 
 - The interval is wider than Student's. Where a few blocks do most of the work, Student's covers the
   true value in 70 to 85 % of the samples only. `analyzer/counting/interval.py` has the rule.
 - A sample may miss rare blocks. If 1 in 100 blocks has 100 times the work, most samples of 40
   blocks have none of these.
-- A sample runs one block of each edge of the grid. Other blocks of that edge may differ."""
+- Only one block of each edge runs. Others of that edge may differ."""
 
 
 SECTIONS: Mapping[str, Callable[[Measured], Iterator[str]]] = {

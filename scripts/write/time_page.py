@@ -115,18 +115,18 @@ LONG: tuple[tuple[str, Callable[[Row], bool], Callable[[Row], bool]], ...] = (
 CHOSEN, ONCE = "no", "yes"
 NAMES = {
     "ours": "kernels of `tests/validate/time`",
-    "kinds": "kinds of kernels that were estimated wrongly",
+    "kinds": "kinds of kernels that were estimated wrongly before",
     "programs": "cuda-samples, Rodinia, PolyBench",
     "others": "programs of books and courses",
-    "fresh kernels": "everyday kernels (`fresh2*.cu`), later",
-    ("H200", "unseen"): "everyday kernels (`fresh2*.cu`), at first",
-    ("H100", "unseen"): "first draw, and these everyday kernels",
+    "fresh kernels": "everyday kernels, now",
+    ("H200", "unseen"): "everyday kernels, first comparison",
+    ("H100", "unseen"): "first draw, and everyday kernels",
     "Debdeep23/Kernel_Performance_Prediction": "kernels of Debdeep23",
     "AutoTuningAssociation/benchmark_hub, convolution": "convolutions of AutoTuningAssociation",
     "accel-sim/accel-sim-framework, a Quadro GV100": "kernels of Accel-Sim, on a Quadro GV100",
     "FlashGPU-Sim/FlashGPU-Sim": "kernels of FlashGPU-Sim",
     "FlashGPU-Sim/FlashGPU-Sim, with rates of tensor cores": (
-        "kernels of FlashGPU-Sim, with rates of tensor cores"
+        "kernels of FlashGPU-Sim, with the tensor cores' rates in the model"
     ),
 }
 """What the page calls a set, or that of a device."""

@@ -66,7 +66,7 @@ REASONS = (
     (
         r"level2.cu far",
         "bytes_write",
-        "the chip writes some stored lines to DRAM before the launch ends, or older data",
+        "the chip also writes older data to DRAM, or stored lines before the launch ends",
     ),
     (
         r"level2.cu fill_(sectors|words)",

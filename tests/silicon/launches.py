@@ -301,8 +301,8 @@ EXPLAINED = (
         r"fresh.cu coordinates|fresh2.cu (joint_histogram|push_rank|lowest_label)|"
         r"fresh2_types.cu global_kinds",
         "sectors.*global_op_(red|atom)",
-        "cutrace counts up to 12.5 % too few sectors of atomics on words beyond one block of 512 "
-        "bytes",
+        "cutrace counts up to 12.5 % too few sectors if a warp's atomic spans more than one "
+        "aligned 512 bytes",
     ),
 )
 

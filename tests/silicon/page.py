@@ -122,8 +122,8 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 
 OTHER = "h100_fresh2.json"
-BOTH_CHIPS = """Another chip of 9.0, an {other}, gives the same for {equal:,} of {of:,} counts of
-`fresh2*.cu`. The others depend on timing."""
+BOTH_CHIPS = """Two chips of 9.0 agree: the H200 and an {other} have {equal:,} of {of:,} counts
+of `fresh2*.cu` in common. The others depend on timing."""
 
 
 def differing() -> tuple[int, list[tuple[str, str, float, float]]]:

@@ -44,8 +44,8 @@ REASONS = (
     (
         ".*03_histogram_cuda|solutions/lab10/histogram",
         "op_red",
-        "cutrace counts up to 12.5 % too few sectors of atomics on words beyond one block of 512 "
-        "bytes",
+        "cutrace counts up to 12.5 % too few sectors if a warp's atomic spans more than one "
+        "aligned 512 bytes",
     ),
     (
         ".*03_histogram_cuda",
@@ -106,8 +106,8 @@ REASONS = (
     (
         "flash2",
         "per_wavefront_mem_shared",
-        "the chip counts no wavefronts of `ldmatrix` there (now cutrace does not either), and more "
-        "where many warps access shared memory at once",
+        "in bytes per wavefront the chip leaves out `ldmatrix` (now cutrace does, too); many warps "
+        "at once take more wavefronts",
     ),
     (
         "gg-mmvq|marlin64",
@@ -118,7 +118,7 @@ REASONS = (
     (
         "",
         "dram__bytes_write",
-        "the chip writes some stored lines to DRAM before the launch ends, or older data",
+        "the chip also writes older data to DRAM, or stored lines before the launch ends",
     ),
     ("leukocyte", "op_read", "how long L1 keeps texels beside other data was not studied"),
     (
@@ -181,7 +181,7 @@ def sets() -> dict[str, list[Beside]]:
 
 
 IN_FULL = {
-    WAITED: "the profiler counts wavefronts of shared memory twice, and its two counts differ",
+    WAITED: "the profiler has two counters of shared-memory wavefronts, and they disagree",
     **dict.fromkeys(TIMED.values(), RANDOM),
 }
 """Reasons of the tables, as the page has them."""
