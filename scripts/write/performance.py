@@ -113,7 +113,7 @@ SIMULATOR = (
 )
 RECORDER = """The *bare recorder* (`scripts/measure/bench_recorder.cpp`) is a loop in C++. It does
 the least that a recording must do: it runs warps and keeps the accesses, but checks no addresses
-and writes no files. Here the ratio is cutrace's time divided by the recorder's: less is better:"""
+and writes no files. The ratio is cutrace's time divided by the recorder's. Less is better:"""
 RATES = """## What one core does in a second
 
 `scripts/scale` measures this and the following: CPU seconds of one process, the best of three. A
