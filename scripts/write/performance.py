@@ -102,9 +102,9 @@ def _reasons(goals: Sequence[Goal]) -> Iterator[str]:
 
 OCLGRIND = """## Beside other programs
 
-The time of another program divided by cutrace's, which counts from the launch to the trace on disk:
-114 x means that cutrace is 114 times as fast. Times in seconds are in `docs/bench.json`
-(`scripts/bench --json`).
+The tables have the time of another program divided by the time of cutrace. 114 x means that cutrace
+is 114 times as fast; the brackets have the target. cutrace's time ends when the trace is on disk.
+Times in seconds are in `docs/bench.json` (`scripts/bench --json`).
 
 Oclgrind is a simulator of OpenCL. It runs the OpenCL version of the kernel, on both cores, and
 records nothing:"""
@@ -117,7 +117,8 @@ and writes no files. The ratio is cutrace's time divided by the recorder's. Less
 RATES = """## What one core does in a second
 
 `scripts/scale` measures this and the following: CPU seconds of one process, the best of three. A
-*row* of a trace is one memory instruction of a warp. A *request* is what it asks of a cache."""
+*row* of a trace is one memory instruction of a warp. To *replay* a trace is to pass its rows
+through the model of a device. A cache gets a *request* for each line that a row accesses."""
 BYTES = "## Size of a trace"
 PEAK = """## Memory
 
@@ -151,7 +152,7 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
         (
             (
                 line["what"],
-                f"{line['x'][0]:,} to {line['x'][-1]:,}",
+                f"{line['x'][0]:,} to {line['x'][-1]:,} {line['unit']}s",
                 f"{_time(line['slope'])} per {line['unit']}",
                 f"{line['r2']:.3f}",
             )
@@ -162,10 +163,10 @@ def _lines(lines: Sequence[Measured]) -> Iterator[str]:
 
 LINES = """## How cost grows
 
-Times of several sizes, and a line fitted to them. R² is 1 for a perfect line. Replay is without
-caches. The traces are small, so for large ones take the rates
-[above](#what-one-core-does-in-a-second). Lines fit the number of devices
-less well: newer devices share most of a replay with each other, old ones do not."""
+We timed each work at several sizes and fitted a straight line. R² is 1 for a perfect fit. Replay is
+without caches. The traces are small, so for large ones take the rates
+[above](#what-one-core-does-in-a-second). The time of replays on several devices is no straight
+line: newer devices share most of a replay with each other, old ones do not."""
 
 
 def _sampling(found: Sequence[Measured]) -> Iterator[str]:
@@ -192,8 +193,8 @@ def _sampling(found: Sequence[Measured]) -> Iterator[str]:
 
 SAMPLING = """## Samples of blocks
 
-`--sample-blocks 1%` runs 1 % of the blocks, at equal distances, with one block of each edge of the
-grid. Of a small grid it runs two more: 1 % of 391 blocks are 4, and it runs 6. Each counter then
+`--sample-blocks 1%` runs 1 % of the blocks, at equal distances, and at least one block of each edge
+of the grid. Of a small grid that is more than 1 %: of 391 blocks it runs 6. Each counter then
 gets a 95 % confidence interval. *Coverage* is the share of samples whose interval contains the true
 value, for the worst counter.
 

@@ -69,9 +69,9 @@ MEMORY = (
     " peak of wander does not grow."
 )
 SAMPLING = (
-    "each trace with one launch costs at least some 4 ms. The sample of the transpose also writes"
-    " to 5,000 pages of memory, which the system zeroes first. With 16 times as many rows SpMV"
-    " meets the target."
+    "each trace with one launch costs at least some 4 ms, its launch included. The sample of the"
+    " transpose also writes to 5,000 pages of memory, which the system zeroes first. With 16 times"
+    " as many rows SpMV meets the target."
 )
 
 

@@ -122,8 +122,8 @@ def _share(counts: pl.DataFrame) -> tuple[int, int]:
 
 
 OTHER = "h100_fresh2.json"
-BOTH_CHIPS = """Two chips of 9.0 agree: the H200 and an {other} have {equal:,} of {of:,} counts
-of `fresh2*.cu` in common. The others depend on timing."""
+BOTH_CHIPS = """Two chips of 9.0 agree: of {of:,} counts of the last set {equal:,} are equal on the
+H200 and on an {other}. The others depend on timing."""
 
 
 def differing() -> tuple[int, list[tuple[str, str, float, float]]]:
