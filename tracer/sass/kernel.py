@@ -18,12 +18,13 @@ from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
-from . import access, arithmetic, bulk, product
+from . import access, arithmetic, bulk, conversion, floating, half, product
 from .cubin import Code, Cubin, Instruction, read_code, reading
 from .lift import Lifted, Lifter
 from .reconvergence import reconverge
 
-HANDLERS = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS, **bulk.HANDLERS}
+_FAMILIES = (arithmetic, floating, conversion, half, access, product, bulk)
+HANDLERS = {opcode: handler for each in _FAMILIES for opcode, handler in each.HANDLERS.items()}
 _STACK = "machine_stack"
 _CLUSTERED = frozenset({"reqnctapercluster", "maxclusterrank", "explicitcluster"})
 """Directives of kernels whose addresses of shared memory have a block's rank."""

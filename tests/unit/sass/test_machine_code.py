@@ -18,9 +18,10 @@ from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.tracer.front.resources import assemble_for
 from cutrace.tracer.front.toolkit import find_file
 from cutrace.tracer.ptx.kernel import Variable
-from cutrace.tracer.sass import access, arithmetic, bulk, product
+from cutrace.tracer.sass import access
 from cutrace.tracer.sass.cubin import Code, Cubin, Instruction
 from cutrace.tracer.sass.frame import write_frame
+from cutrace.tracer.sass.kernel import HANDLERS
 from cutrace.tracer.sass.lift import Flow, Lifter
 from cutrace.tracer.sass.reconvergence import find_barriers
 from cutrace.tracer.session.record_options import RecordOptions, default_options
@@ -876,9 +877,8 @@ def test_another_schema_of_the_disassembler_is_refused_with_what_to_install() ->
 def lifted(*lines: str) -> str:
     """The operations of instructions of 9.0, in a kernel with a parameter."""
     code = Code("k", 90, tuple(instructions([*lines, "EXIT"])), 0x210, 0, 0, {}, (), {}, {}, {})
-    handlers = {**arithmetic.HANDLERS, **access.HANDLERS, **product.HANDLERS, **bulk.HANDLERS}
     parameter = Variable("p1", "param", "u64", 8, 8)
-    return Lifter(code, [parameter]).lift(handlers).text
+    return Lifter(code, [parameter]).lift(HANDLERS).text
 
 
 def test_the_address_of_bank_0_is_before_that_of_its_parameters() -> None:
