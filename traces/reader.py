@@ -253,9 +253,8 @@ class Trace:
     @property
     def label(self) -> str:
         """Return the location as a user writes it: the URL, the folder, or the source's name."""
-        if is_scratch(self.path.parent):
-            return self.path.stem
-        return origin(self.path) or str(self.path)
+        name = self.path.stem if is_scratch(self.path.parent) else str(self.path)
+        return origin(self.path) or name
 
     def launch(self, number: int) -> LaunchTrace:
         """Return the launch with this number; raise CutraceError if it is not among these.
