@@ -107,7 +107,7 @@ def record(
         words, sources = command, None
     links = [f"-L{folder}" for folder in library_folders or ()]
     links += [f"-l{each}" for each in libraries or ()]
-    building = [*links, *[f"--nvcc-flags {quote(nvcc_flags)}"][: bool(nvcc_flags)]]
+    building = [*links, f"--nvcc-flags {quote(nvcc_flags)}"] if nvcc_flags else links
     if building and (words is None or not sources):
         example = f"cutrace record app.cu {building[-1]} --"
         raise CutraceError(f"{building[-1]} is for the sources of a program, as in {example}")

@@ -99,7 +99,8 @@ class Code:
         self._kept_ptx = kept_ptx
         self.device = device
         self._modules: list[Module] = []
-        self._images: list[bytes] = []
+        self._hinted: list[bytes] = []
+        """The data of modules whose copies have a policy of the cache; of others none."""
         self.functions: list[Function] = []
         self._owners: list[Module] = []
         self.faults: dict[int, str] = {}
@@ -123,13 +124,14 @@ class Code:
     def load(self, data: bytes, file: bytes) -> Answer:
         """Load a module; `file` has it, if it is not from memory."""
         try:
-            self._modules.append(self._load(data, Path(os.fsdecode(file)).name))
-            self._images.append(data)
+            loaded = self._load(data, Path(os.fsdecode(file)).name)
         except CutraceError as problem:
             if (text := str(problem)) not in self._refusals:  # each call tries to load it again
                 self._refusals.add(text)
                 print(f"cutrace: {text}", file=sys.stderr)
             return INVALID_PTX if isinstance(problem, InvalidPtxError) else NO_IMAGE
+        self._modules.append(loaded)
+        self._hinted.append(data if _HINTED in loaded.ptx else b"")
         return (len(self._modules) - 1,)
 
     def _load(self, data: bytes, file: str) -> Module:
@@ -178,7 +180,7 @@ class Code:
             return SYMBOL_NOT_FOUND
         self.functions.append(function)
         self._owners.append(owner)
-        if _HINTED in owner.ptx and (fault := self._broken_code(module, name.decode())):
+        if fault := self._broken_code(module, name.decode()):
             self.faults[len(self.functions) - 1] = fault
         kernel_facts = function.facts
         constant = sum(a.size for a in owner.symbols.values() if a.space == Space.CONST)
@@ -198,7 +200,7 @@ class Code:
 
         ptxas assembles some copies with a policy of the cache wrongly (`unset_descriptor`).
         """
-        data = self._images[module]
+        data = self._hinted[module]
         if not data.startswith(struct.pack("<I", MAGIC)) or not has_disassembler():
             return ""
         capability = self.device.capability

@@ -516,18 +516,7 @@ class Report:
         traceback.print_exception(error.with_traceback(place or error.__traceback__))
 
     def _save(self) -> None:
-        names: tuple[str, ...] = (
-            "stage",
-            "isolated",
-            "opened",
-            "inputs",
-            "recorded",
-            "again",
-            "cases",
-            "checks",
-        )
-        names += ("varied", "computed")
-        facts = {name: getattr(self, name) for name in names}
+        facts = {name: value for name, value in vars(self).items() if name[0] != "_"}
         text = json.dumps({**facts, "error": self._error})
         draft = self._folder / "report.draft"
         draft.write_text(text)
