@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Self
-from weakref import finalize
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ import pyarrow as pa
 
 from ..base.errors import CutraceError, nearest
 from .column import Rows, rows_of, size_of, to_rows
+from .identity_cache import cached_by_identity
 from .out_of_bounds import OutsideTotals
 from .schema import INSTRUCTIONS, TABLES, Outside
 from .table_file import BackgroundWriter, Packers, TableFile, pieces, table_bytes
@@ -26,16 +26,21 @@ from .trace_folder import SizeLimit, reason
 
 
 class Deduplicator:
-    """Deduplicates the tables of the trace in `folder` by content; `label` names it in messages."""
+    """Deduplicates the tables of the trace in `folder` by content, up to its size `limit`."""
 
-    def __init__(self, folder: Path, label: str) -> None:
+    def __init__(self, folder: Path, limit: SizeLimit) -> None:
         self._folder = folder
-        self._label = label
+        self._limit = limit
         self._files: dict[bytes, int] = {}
         self._launches: dict[bytes, int] = {}
 
     def put(self, number: int, files: Mapping[str, TableFile]) -> None:
-        """Write the tables of a launch with new content, and link the others."""
+        """Write the tables of a launch with new content, and link the others; none beyond the
+        limit.
+        """
+        if self._limit.full_at is not None:
+            _abandon(files)
+            return
         digests = {name: file.digest() for name, file in files.items()}
         marks = {name: each and name.encode() + each for name, each in digests.items()}
         # If all tables equal those of one earlier launch, a single symbolic link replaces the
@@ -67,7 +72,7 @@ class Deduplicator:
             (self._folder / str(number)).mkdir(exist_ok=True)
         except OSError as error:
             raise CutraceError(
-                f"{self._label}/{number}: cannot write it: {reason(error)}"
+                f"{self._limit.label}/{number}: cannot write it: {reason(error)}"
             ) from error
 
 
@@ -110,7 +115,6 @@ class LaunchWriter:
     ) -> None:
         self.number = number
         self._shelf = shelf
-        self._limit = limit
         self._background = background
         self._owns_columns = owns_columns
         self._finish = finish
@@ -131,7 +135,7 @@ class LaunchWriter:
         where = self._where("instructions")
         if not table.schema.equals(INSTRUCTIONS):
             raise CutraceError(f"{where}: {_difference(table.schema)}")
-        self._background.submit(partial(self._files["instructions"].put, _file_of(table, where)))
+        self._background.submit(partial(self._files["instructions"].put, _file_of(table)))
 
     def put(self, table: str, **columns: npt.ArrayLike) -> int:
         """Append rows to a table, its columns by name; return the identifier of the first.
@@ -213,7 +217,7 @@ class LaunchWriter:
 
     def close(self) -> None:
         """Write the buffered rows; the launch is complete unless the background meets an error."""
-        self._background.submit(partial(_put, self._limit, self._shelf, self.number, self._files))
+        self._background.submit(partial(self._shelf.put, self.number, self._files))
         self._end(whole=True)
 
     def abandon(self) -> None:
@@ -258,27 +262,12 @@ def _abandon(files: Mapping[str, TableFile]) -> None:
         file.abandon()
 
 
-def _file_of(instructions: pa.Table, where: str) -> pa.Buffer:
+@cached_by_identity
+def _file_of(instructions: pa.Table) -> pa.Buffer:
     """Return the file of a kernel's instructions, which all its launches share."""
-    key = id(instructions)
-    if key not in _FILES:
-        batches = instructions.combine_chunks().to_batches()
-        cut = (piece for batch in batches for piece in pieces(batch, where))
-        _FILES[key] = table_bytes(INSTRUCTIONS, cut)
-        finalize(instructions, _FILES.pop, key)
-    return _FILES[key]
-
-
-_FILES: dict[int, pa.Buffer] = {}
-
-
-def _put(
-    limit: SizeLimit, shelf: Deduplicator, number: int, files: Mapping[str, TableFile]
-) -> None:
-    if limit.full_at is None:
-        shelf.put(number, files)
-    else:
-        _abandon(files)
+    batches = instructions.combine_chunks().to_batches()
+    cut = (piece for batch in batches for piece in pieces(batch, "instructions"))
+    return table_bytes(INSTRUCTIONS, cut)
 
 
 def _same(rows: Rows) -> Rows:

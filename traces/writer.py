@@ -163,7 +163,7 @@ class TraceWriter(ManifestBuilder):
         self._scratch = claim_scratch() if self._url else None
         self._made = place_in(self._scratch, self._url) if self._scratch else self.path
         self._workshop = Workshop(self._made)
-        self._shelf = Deduplicator(self._workshop.folder, str(self.path))
+        self._shelf = Deduplicator(self._workshop.folder, self._limit)
         self._open: LaunchWriter | None = None
         self._unfinished: list[str] = []
         self._background = BackgroundWriter()

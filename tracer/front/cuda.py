@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from ...base.errors import CutraceError
 from .compile import LIGHT, compile_source, finish
-from .nvrtc import Outcome
 from .source import Compiled, Source
 from .standin_headers import local_files
 
@@ -30,27 +29,22 @@ def to_ptx(source: Source, target: str) -> Compiled:
     """
     source = replace(source, text=source.text.removeprefix("\ufeff"))
     if not _HOST_CODE.search(_COMMENT.sub(" ", source.text)):
-        outcome, texts = _compile_plain(source, target)
+        folders = (*source.options.includes, os.path.dirname(source.name) or ".")
+        texts = local_files(source.name, source.text, folders)
+        # NVRTC reads the user's headers from their files: compile again if they changed meanwhile.
+        for _ in range(_TRIES):
+            outcome = compile_source(source, target, extra=(LIGHT,))
+            before, texts = texts, local_files(source.name, source.text, folders)
+            if texts == before:
+                break
+        else:
+            changes = f"{source.name}: its headers change whenever it is compiled; try again"
+            raise CutraceError(changes)
         if outcome.ptx is not None and ".entry" in outcome.ptx:
             return finish(source, target, outcome, texts=texts)
     from .whole_file import whole_to_ptx
 
     return whole_to_ptx(source, target)
-
-
-def _compile_plain(source: Source, target: str) -> tuple[Outcome, dict[str, str]]:
-    """Compile a source unchanged; also return the user's headers as compiled.
-
-    NVRTC reads the headers from their files, so compile again if they changed meanwhile.
-    """
-    folders = (*source.options.includes, os.path.dirname(source.name) or ".")
-    texts = local_files(source.name, source.text, folders)
-    for _ in range(_TRIES):
-        outcome = compile_source(source, target, extra=(LIGHT,))
-        before, texts = texts, local_files(source.name, source.text, folders)
-        if texts == before:
-            return outcome, texts
-    raise CutraceError(f"{source.name}: its headers change whenever it is compiled; try again")
 
 
 _NAME = "cutrace_size_"

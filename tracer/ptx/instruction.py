@@ -176,18 +176,22 @@ def read_instruction(cursor: Cursor, scope: Scope, location: Location | None) ->
     first = cursor.index
     guard = _read_guard(cursor, scope) if cursor.next == "@" else None
     opcode, modifiers = _split(_read_mnemonic(cursor))
+    operands: list[Operand] = []
     if opcode == "call":
-        operands: tuple[Operand, ...] = (read_call(cursor, scope),)
-    elif cursor.next == ";":
-        operands = ()
-    else:
-        operands = _read_operands(cursor, scope, LABEL_OPERAND.get(opcode, -1))
+        operands.append(read_call(cursor, scope))
+    elif cursor.next != ";":
+        label = LABEL_OPERAND.get(opcode, -1)
+        while not operands or cursor.accept(","):
+            if len(operands) == label:
+                operands.append(Label(cursor.name("a label")))
+            else:
+                operands.append(read_operand(cursor, scope))
     if not cursor.accept(";"):
         raise cursor.error("`,` or `;`")
     tokens = cursor.tokens
     text = tokens.between(first, cursor.index - 1)
     line = tokens.line(first)
-    return Instruction(opcode, modifiers, operands, guard, text, line, location)
+    return Instruction(opcode, modifiers, tuple(operands), guard, text, line, location)
 
 
 def read_text(text: str) -> Instruction | None:
@@ -255,17 +259,6 @@ def _read_mnemonic(cursor: Cursor) -> str:
 def _split(mnemonic: str) -> tuple[str, tuple[str, ...]]:
     opcode, *modifiers = mnemonic.split(".")
     return opcode, tuple(modifiers)
-
-
-def _read_operands(cursor: Cursor, scope: Scope, label: int) -> tuple[Operand, ...]:
-    operands: list[Operand] = []
-    while True:
-        if len(operands) == label:
-            operands.append(Label(cursor.name("a label")))
-        else:
-            operands.append(read_operand(cursor, scope))
-        if not cursor.accept(","):
-            return tuple(operands)
 
 
 _SELECTOR = re.compile(r"b[0-7]{1,4}$|h[0-3]{1,2}$")

@@ -239,13 +239,17 @@ class _Parser:
         )
 
     def _read_directive(self) -> None:
-        cursor = self.cursor
+        cursor, linkage = self.cursor, set()
+        while cursor.next in _LINKAGE:
+            linkage.add(cursor.take())
         directive = cursor.next
         read = _DIRECTIVES.get(directive)
-        if read is not None:
+        if directive.partition("::")[0] in DECLARED_SPACES:
+            self._read_variables(".extern" in linkage)
+        elif linkage and directive not in (".entry", ".func"):
+            raise cursor.error("a state space, `.entry` or `.func`")
+        elif read is not None:
             read(self)
-        elif directive in _LINKAGE or directive.partition("::")[0] in DECLARED_SPACES:
-            self._read_linked()
         elif directive[:1] == ".":
             self.warnings.append(cursor.skip_unknown())
             if cursor.next == "{":
@@ -303,20 +307,6 @@ class _Parser:
             raise self.cursor.error("a declared function", self.functions, at)
         self.scope.declare(name, Symbol(name))
         self.cursor.expect(";")
-
-    def _read_linked(self) -> None:
-        """Read a variable or function with its linkage directives."""
-        cursor = self.cursor
-        linkage = set()
-        while cursor.next in _LINKAGE:
-            linkage.add(cursor.take())
-        is_extern = ".extern" in linkage
-        if cursor.next in (".entry", ".func"):
-            self._read_function()
-        elif cursor.next.partition("::")[0] in DECLARED_SPACES:
-            self._read_variables(is_extern)
-        else:
-            raise cursor.error("a state space, `.entry` or `.func`")
 
     def _read_variables(self, is_extern: bool) -> None:
         at = self.cursor.index
@@ -460,21 +450,16 @@ class Body:
                 cursor.take()
                 self._scopes += 1
                 self._scope = Scope(self._scope, self._scopes)
-            elif token:
-                self._read_statement(token)
-            else:
+            elif not token:
                 raise cursor.error(f"the `}}` that closes line {opened}")
-
-    def _read_statement(self, token: str) -> None:
-        cursor = self._cursor
-        if token[0] == ".":
-            self._read_directive(token)
-        elif cursor.texts[cursor.index + 1] == ":":
-            self._labels.read(self._scope, len(self._instructions))
-        elif not cursor.accept(";"):
-            instruction = read_instruction(cursor, self._scope, self._location)
-            self._labels.use(len(self._instructions), instruction, self._scope)
-            self._instructions.append(instruction)
+            elif token[0] == ".":
+                self._read_directive(token)
+            elif cursor.texts[cursor.index + 1] == ":":
+                self._labels.read(self._scope, len(self._instructions))
+            elif not cursor.accept(";"):
+                instruction = read_instruction(cursor, self._scope, self._location)
+                self._labels.use(len(self._instructions), instruction, self._scope)
+                self._instructions.append(instruction)
 
     def _end_with_return(self, line: int) -> None:
         """Append the `ret` that a function without a final one implies at its closing brace."""

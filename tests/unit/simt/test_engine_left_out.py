@@ -9,8 +9,6 @@ import pytest
 from ptx.ptx_run import HEADER, run_kernel
 
 from cutrace.base.errors import CutraceError
-from cutrace.tracer.ptx.kernel import Instruction
-from cutrace.tracer.simt.decode.decoder import Decoder
 from cutrace.tracer.simt.interp import branch, decode
 
 ROOT = Path(__file__).parents[3]
@@ -94,10 +92,10 @@ def test_operands_that_do_not_fit_are_refused(instruction: str, said: str) -> No
 def test_a_fault_of_a_decoder_is_not_blamed_on_the_instruction(
     monkeypatch: pytest.MonkeyPatch, fault: type[Exception]
 ) -> None:
-    def decode_wrongly(decoder: Decoder, instruction: Instruction) -> None:
+    def decode_wrongly(*_: object) -> None:
         raise fault("in the decoder")
 
-    monkeypatch.setattr(decode, "_decode_step", decode_wrongly)
+    monkeypatch.setattr(decode, "decode_alu", decode_wrongly)
     monkeypatch.setattr(branch, "decode_terminator", decode_wrongly)
     body = "{\n.reg .b32 %r;\nadd.u32 %r, 1, 2;\nret;\n}\n"
     ptx = f"{HEADER}.visible .entry k(.param .u64 a)\n{body}"

@@ -11,7 +11,6 @@ from collections.abc import Hashable, Iterable
 from ...ptx.kernel import (
     KERNELS,
     Address,
-    BasicBlock,
     Bucket,
     Immediate,
     Instruction,
@@ -74,17 +73,10 @@ def left_out(instruction: Instruction) -> str | None:
     return None
 
 
-def plan_block(own: PtxProgram, number: int) -> BlockPlan:
-    """Return a basic block, decoded once per launch."""
-    if number not in own.plans:
-        own.plans[number] = _plan(own.decoder, own.kernel.blocks[number])
-    return own.plans[number]
-
-
 _DECODABLE: set[KernelKey] = set()
 """Kernels without an unknown instruction."""
 
-_FORMS: set[Hashable] = set()
+_FORMS: set[Hashable | None] = set()
 """Forms of instructions that are known."""
 
 _MOST_FORMS = 1 << 16
@@ -98,23 +90,18 @@ def require_decodable(own: PtxProgram) -> None:
     if len(_FORMS) > _MOST_FORMS:
         _FORMS.clear()
     for block in own.kernel.blocks:
-        _require_decodable(decoder, block)
+        decoder.function, decoder.block = block.function, block
+        if block.number in decoder.returned:
+            returned_steps(decoder, block.number)
+        last = block.last if ending(own.kernel, block) is None else block.last - 1
+        for pc in range(block.first, block.last):
+            form = _form(own.kernel.instructions[pc]) if pc < last else None
+            if form is None or form not in _FORMS:
+                decode_instruction(decoder, pc)
+                _FORMS.add(form)
     if len(_DECODABLE) >= KERNELS:
         _DECODABLE.clear()
     _DECODABLE.add(own.key)
-
-
-def _require_decodable(decoder: Decoder, block: BasicBlock) -> None:
-    decoder.function, decoder.block = block.function, block
-    if block.number in decoder.returned:
-        returned_steps(decoder, block.number)
-    last = block.last if ending(decoder.kernel, block) is None else block.last - 1
-    for pc in range(block.first, block.last):
-        form = _form(decoder.kernel.instructions[pc]) if pc < last else None
-        if form is None or form not in _FORMS:
-            decode_instruction(decoder, pc)
-            if form is not None:
-                _FORMS.add(form)
 
 
 def _form(instruction: Instruction) -> Hashable | None:
@@ -154,7 +141,11 @@ def _shapes(operands: Iterable[Operand]) -> Hashable | None:
     return None if None in shapes else shapes
 
 
-def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
+def plan_block(own: PtxProgram, number: int) -> BlockPlan:
+    """Return a basic block, decoded once per launch."""
+    if number in own.plans:
+        return own.plans[number]
+    decoder, block = own.decoder, own.kernel.blocks[number]
     decoder.function, decoder.block = block.function, block
     slots = decoder.slots
     slots.begin_block()
@@ -173,7 +164,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
     commits = tuple(sorted(s for s in slots.written if s in live or s in slots.lasting))
     temporaries = tuple(sorted(slots.written - set(commits)))
     reads = tuple(sorted(slots.read_first))
-    return BlockPlan(
+    own.plans[number] = BlockPlan(
         tuple(steps),
         terminator,
         JUMP if how is None else how,
@@ -183,6 +174,7 @@ def _plan(decoder: Decoder, block: BasicBlock) -> BlockPlan:
         tuple(sorted({*reads, *commits})),
         len(slots.zeros),
     )
+    return own.plans[number]
 
 
 def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminator | None]:
@@ -196,7 +188,14 @@ def decode_instruction(decoder: Decoder, pc: int) -> tuple[Step | None, Terminat
     try:
         if pc == decoder.block.last - 1 and ending(decoder.kernel, decoder.block) is not None:
             return None, decode_terminator(decoder, instruction)
-        return _decode_step(decoder, instruction), None
+        for decode_form in _STEPS.get(instruction.opcode, ()):
+            step = decode_form(decoder, instruction)
+            if step is not None:
+                return step, None
+        rule = find_rule(instruction)
+        if rule is None:
+            raise decoder.refuse("cutrace does not know this instruction")
+        return decode_alu(decoder, instruction, rule), None
     except _UNREADABLE as error:
         raise decoder.refuse("cutrace cannot make sense of this instruction") from error
 
@@ -238,14 +237,3 @@ _UNREADABLE = (LookupError, OverflowError, StopIteration, ValueError)
 (no entry of a table, no next one, another number of operands), or has a number that its type cannot
 hold. Others are faults of the decoders.
 """
-
-
-def _decode_step(decoder: Decoder, instruction: Instruction) -> Step:
-    for decode_form in _STEPS.get(instruction.opcode, ()):
-        step = decode_form(decoder, instruction)
-        if step is not None:
-            return step
-    rule = find_rule(instruction)
-    if rule is None:
-        raise decoder.refuse("cutrace does not know this instruction")
-    return decode_alu(decoder, instruction, rule)
