@@ -65,7 +65,7 @@ from .machine.machine_code import SINCE, machine_shares
 from .occupancy.occupancy import resident_text
 from .text.launch_text import kept_text
 from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
-from .time.host_memory import UNCOUNTED, find_host_traffic, moved_pages, why_no_estimate
+from .time.host_memory import find_host_traffic, find_uncounted, moved_pages, why_no_estimate
 from .time.sample_warps import Ran, SampledWarps
 from .time.units import PROFILED
 
@@ -181,7 +181,8 @@ def _profile(
         **launch_facts(counted, device),
         "bound_ps": round(bounds[0].ns * 1000) if bounds else None,
     }
-    unknown = why_no_estimate(counts, launch, one.instructions, by_pc)
+    uncounted = find_uncounted(one.instructions, by_pc)
+    unknown = uncounted or why_no_estimate(counts, launch, one.instructions, by_pc)
     estimated = None if unknown else _estimate(one, by_pc, bounds, device, counts)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
     for unit in PROFILED:
@@ -189,7 +190,7 @@ def _profile(
     facts["millionths"] = 10**6
     facts["ps_of_ns"] = 1000  # a column: polars would divide many launches by a scalar differently
     unread = _unread_code(launch, device) if question.options.code == CODE[0] else ""
-    warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if, unknown))
+    warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if, uncounted))
     warnings = (*warnings, unread) if unread and not refusal else warnings
     assumption = moved_pages(counts, launch) if estimated else ""
     warnings = (*warnings, assumption) if assumption else warnings
@@ -220,6 +221,7 @@ def _profile(
         estimate_between=None if refusal or unknown else _between(one, raw, by_pc, device),
         within=load_interval(device),
         unknown=unknown,
+        uncounted=uncounted,
         footprint=one.footprint if launch.kept.has_accesses else None,
     )
 
@@ -268,14 +270,14 @@ def _estimate_input(
 
 
 def _warnings(
-    counts: LaunchCounts, sums: Mapping[str, int], as_if: bool, unknown: str
+    counts: LaunchCounts, sums: Mapping[str, int], as_if: bool, uncounted: str
 ) -> Iterator[str]:
     """Yield warnings that invalidate or restrict the numbers of a launch on a device."""
     if counts.occupancy.refusal and not as_if:
         return
     if counts.occupancy.refusal:
         yield f"{counts.occupancy.refusal}; counted as if it could"
-    if counts.launch.kept.is_whole and did_nothing(sums) and unknown != UNCOUNTED:
+    if counts.launch.kept.is_whole and did_nothing(sums) and not uncounted:
         yield NOTHING
 
 

@@ -34,7 +34,6 @@ from ..report.document import Document, Heading, Item, Next, Note, Section
 from ..report.view import View
 from ..text.launch_text import NO_LAUNCHES, ROOM, launch_text
 from ..time.estimate_text import rough_text
-from ..time.host_memory import UNCOUNTED
 from ..why.search import Searcher
 
 
@@ -164,8 +163,8 @@ def _idle(launch: LaunchProfile) -> str:
     """Return why there may be no advice: the launch did nothing, or its results are not kept."""
     counts = launch.raw.counts
     sums = {name: int(counts[name].sum()) for name in counts.columns if name.endswith("_requests")}
-    if launch.unknown == UNCOUNTED:
-        return f": {UNCOUNTED}"
+    if launch.uncounted:
+        return f": {launch.uncounted}"
     if not launch.launch.kept.is_whole or not kept_nothing(sums):
         return ""
     return f": {NOTHING if did_nothing(sums) else NOT_KEPT}"

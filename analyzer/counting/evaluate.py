@@ -20,7 +20,7 @@ import polars as pl
 
 from ...base.dataclass import dataclass
 from ...base.frames import require_frames
-from .derived_columns import LAUNCH_COLUMN, PREFIXES
+from .derived_columns import LAUNCH_COLUMN, PREFIXES, with_zeros
 from .left_out import LeftOut
 from .vocabulary import SCOPES, Counter
 
@@ -117,7 +117,7 @@ def columns(formula: str) -> frozenset[str]:
 
 
 CODE = "code_fetched"
-"""The launch fact that is added to counts of memory."""
+"""The launch fact that is added to counts of memory: what the code itself reads."""
 _BULK = re.compile("^bulk_[a-z]+_")
 _PREFIX = re.compile(f"^(?:{'|'.join(PREFIXES)})")
 
@@ -126,10 +126,8 @@ def expression_on(formula: str, present: Set[str]) -> pl.Expr | None:
     """Parse a formula for a device with these raw counters; None if it lacks one of the formula's.
 
     Bulk copies, which devices before 9.0 lack, count 0 there, if others of the formula get to the
-    level that it counts. What the code itself reads counts 0 in a part of a launch.
+    level that it counts.
     """
-    if CODE not in present:
-        formula = formula.replace(f"MAX({CODE})", "0")
     absent = columns(formula) - present
     if not absent:
         return expression(formula)
@@ -197,6 +195,7 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
     """
     require_frames()
     frame = raw.counts.select(keys).unique(maintain_order=True)
+    counts = with_zeros(raw.counts, [CODE])  # a part of a launch does not read the code
     missing_at = raw.left_out.by(keys)
     unknown = raw.left_out.anywhere() if missing_at is None else raw.left_out.columns
     for scope in SCOPES:
@@ -208,8 +207,8 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
         }
         if not formulas:
             continue
-        each = _expressions(formulas, {*raw.counts.columns})
-        table = _masked(raw, raw.counts, scope)
+        each = _expressions(formulas, {*counts.columns})
+        table = _masked(raw, counts, scope)
         grouped = table.group_by(keys, maintain_order=True).agg(each).collect()
         frame = frame.with_columns(grouped.drop(keys).get_columns())
     missing = [pl.lit(None, pl.Int64).alias(h) for h in definitions if h not in frame.columns]

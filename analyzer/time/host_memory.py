@@ -76,15 +76,22 @@ def host_times(traffic: HostTraffic, measured: Measured) -> Iterator[Part]:
     yield Part("PCIe, stores", (traffic.stored_lines + traffic.stored_sectors) * stored)
 
 
+def find_uncounted(instructions: pa.Table, sums: Mapping[int, object]) -> str:
+    """Return which accesses of the instructions that ran are not counted; empty if all are."""
+    rows = rows_of(instructions, "pc", "opcode", "text")
+    is_left_out = any(
+        row["opcode"] == "wmma" and row["pc"] in sums and _MATRIX.match(row["text"]) for row in rows
+    )
+    return UNCOUNTED if is_left_out else ""
+
+
 def why_no_estimate(
     counts: pl.DataFrame, launch: Launch, instructions: pa.Table, sums: Mapping[int, object]
 ) -> str:
     """Return why the time of a launch cannot be estimated; empty if it can."""
     for row in rows_of(instructions, "pc", "opcode", "text"):
-        if row["opcode"] not in ("call", "wmma") or row["pc"] not in sums:
+        if row["opcode"] != "call" or row["pc"] not in sums:
             continue
-        if _MATRIX.match(row["text"]):
-            return UNCOUNTED
         if STARTS_KERNELS in row["text"]:
             return "the kernel launches kernels"
         if _HEAP.search(row["text"]):

@@ -12,6 +12,7 @@ from cutrace.analyzer.time.chain import MachineWarp
 from cutrace.analyzer.time.host_memory import (
     UNCOUNTED,
     find_host_traffic,
+    find_uncounted,
     host_times,
     why_no_estimate,
 )
@@ -197,8 +198,8 @@ def test_nothing_is_estimated_where_a_kernel_uses_the_heap(function: str) -> Non
 def test_nothing_is_estimated_where_accesses_of_a_matrix_are_not_counted() -> None:
     texts = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1};", "@%p1 wmma.load.a.sync {%r1};"
     table = pa.table({"pc": [0, 1], "opcode": ["wmma", "wmma"], "text": texts})
-    assert why_no_estimate(pl.DataFrame(COUNTS), launch(""), table, {0: {}}) == ""
-    assert why_no_estimate(pl.DataFrame(COUNTS), launch(""), table, {1: {}}) == UNCOUNTED
+    assert find_uncounted(table, {0: {}}) == ""
+    assert find_uncounted(table, {1: {}}) == UNCOUNTED
 
 
 def test_shapes_of_products_take_the_tensor_pipe_for_as_long_as_was_measured() -> None:
