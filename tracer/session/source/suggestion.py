@@ -1,18 +1,12 @@
 """Suggest launch lines for a source without one.
 
-The message lists the source's kernels and an example line for each. `read_own_launch` evaluates the
-program's own `<<<...>>>` with the constants before it; if that fails, the example has default sizes
-that fit the parameters.
+The message lists the source's kernels, an example line for each with sizes that fit its parameters,
+and the program's own launches: what their expressions are worth is known when the program runs.
 """
 
-import ast
-import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, prod
-from typing import Any
 
-from ....base.dataclass import dataclass
 from ...front.source import KernelSignature
 from ..arguments import array_of
 from ..module import example_name
@@ -36,8 +30,6 @@ _ALIASES = 8  # chain length of type aliases that is followed
 _FLAT = re.compile(r"(?:threadIdx|blockIdx|%tid|%ctaid)\.y")
 _COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
 """Default elements of a row and of a 2-D side, bytes of shared memory and of a structure."""
-_MOST, _BLOCK = 1 << 22, 1024
-"""Maximum threads of a program's own launch in a suggestion, and those of a block."""
 _SHOWN = 4
 """Maximum number of kernels with an example launch."""
 _THREADS, _COLUMNS = 256, 16
@@ -161,9 +153,7 @@ def example_line(
     kernels: tuple[KernelSignature, ...] = (),
     sizes: Mapping[str, int] = {},
 ) -> str:
-    """Return the program's own launch, as far as its text has constant shape and numbers.
-
-    The default is a launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
+    """Return a launch of 1024 threads: arrays of 1024 elements, inputs counting from 0.
 
     A second integer is taken for the length of a row: it is 64, and arrays are longer by that
     factor. The launch has 64 by 64 threads and elements if the kernel in `text` reads its y
@@ -173,8 +163,6 @@ def example_line(
     """
     is_overloaded = sum(each.name == kernel.name for each in kernels) > 1
     name = kernel.mangled if is_overloaded else example_name(kernel)
-    if own := _own_line(kernel, text, sizes):
-        return f"{name}{own}"
     body = _body(kernel, text)
     is_flat = _FLAT.search(body) is not None
     count, shape = (_SIDE, f"{_SIDE},{_SIDE}") if is_flat else (_COUNT, f"{_COUNT}")
@@ -202,52 +190,6 @@ def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
         sizes.append(_SIDE if is_integer and integer_count else count)
         integer_count += is_integer
     return sizes
-
-
-def _own_line(kernel: KernelSignature, text: str, sizes: Mapping[str, int]) -> str:
-    """Return the text after the name in the program's own launch; empty if unknown."""
-    own = read_own_launch(_own_name(kernel), text, sizes)
-    if own is None or len(own.numbers) != len(kernel.parameters):
-        return ""
-    threads = prod(own.grid) * prod(own.block)
-    if not 0 < threads <= _MOST or not 0 < prod(own.block) <= _BLOCK:
-        return ""
-    arguments = []
-    for number, (c_type, name) in enumerate(kernel.parameters):
-        value, size = own.numbers[number], own.sizes[number]
-        if _points(c_type):
-            element = sizes.get(_base(c_type)) if _is_structure(c_type, kernel.name, text) else None
-            arguments.append(
-                _own_array(name or f"p{number + 1}", c_type, size, element, threads, text)
-            )
-        elif value is None:
-            return ""
-        else:
-            is_real = _TYPES.get(_meaning(_base(c_type), text), "").startswith("f")
-            arguments.append(str(float(value) if is_real else int(value)))
-    shape = [_own_extent(own.grid), _own_extent(own.block)]
-    shape += [str(own.shared)] if own.shared else []
-    return f"<<<{', '.join(shape)}>>>({', '.join(arguments)})"
-
-
-def _own_array(
-    name: str, c_type: str, size: int | None, structure: int | None, threads: int, text: str
-) -> str:
-    """Return an array of the size that the program allocates, by default one element per thread."""
-    if structure:
-        return f"{name}:u8[{(size or threads * structure) // structure},{structure}]"
-    base = _meaning(_base(c_type), text)
-    vector = _VECTOR.fullmatch(base)
-    written = _argument(name, c_type, 1, "1", text)
-    element, suffix = written.partition(":")[2].split("[", 1)
-    lanes = int(vector[2]) if vector else 1
-    count = size // (int(element[1:]) // 8 * lanes) if size else threads
-    shape = f"{max(count, 1)},{lanes}" if vector else f"{max(count, 1)}"
-    return f"{name}:{element}[{shape}]{suffix.partition(']')[2]}"
-
-
-def _own_extent(extent: tuple[int, ...]) -> str:
-    return str(extent[0]) if len(extent) == 1 else f"({', '.join(map(str, extent))})"
 
 
 def _launch_shape(is_flat: bool, threads: int) -> str:
@@ -330,209 +272,3 @@ def _base(c_type: str) -> str:
     qualifiers = ("const", "volatile", "__restrict__", "struct", "class")
     words = re.sub(r"\(\*\)|\[[^]]*\]|[*&]", " ", c_type).split()
     return " ".join(word for word in words if word not in qualifiers)
-
-
-_SIZES = {
-    **{name: int(kind[1:]) // 8 for name, kind in _TYPES.items() if name != "void"},
-    **{"unsigned int": 4, "uchar4": 4, "float2": 8, "int2": 8},
-    **dict.fromkeys(("float4", "int4", "uint4", "double2"), 16),
-}
-"""Bytes of the types that an expression may name."""
-_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Mod: operator.mod,
-    ast.LShift: operator.lshift,
-    ast.RShift: operator.rshift,
-}
-_CALLS: Mapping[str, Callable[..., Any]] = {"ceil": ceil, "ceilf": ceil, "min": min, "max": max}
-_DEPTH, _LARGEST = 12, 1 << 40
-"""Maximum chain length of names, and the largest number that counts as a size."""
-Number = int | float
-Shape = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OwnLaunch:
-    """Grid, block, bytes of dynamic shared memory, and each argument: a number, or None.
-
-    `sizes` holds the bytes of each array argument with a known allocation.
-    """
-
-    grid: Shape
-    block: Shape
-    shared: int
-    numbers: tuple[Number | None, ...]
-    sizes: tuple[int | None, ...]
-
-
-class _UnknownError(Exception):
-    """The text does not determine the value."""
-
-
-def read_own_launch(name: str, text: str, sizes: Mapping[str, int] = {}) -> OwnLaunch | None:
-    """Return a kernel's first launch in a program's text with constant shape and numbers.
-
-    `sizes` are the bytes of the program's own types.
-    """
-    plain = _without_comments(text)
-    pattern = rf"\b{re.escape(name)}\s*(?:<[^;{{}}<>]*>)?\s*<<<"
-    for match in re.finditer(pattern, plain):
-        try:
-            return _Reader(plain, match.start(), {**_SIZES, **sizes}).launch(match.end())
-        except (_UnknownError, SyntaxError, ValueError, RecursionError):
-            continue
-    return None
-
-
-class _Reader:
-    """Evaluator of a text's constants, as defined before a place in it."""
-
-    def __init__(self, text: str, place: int, sizes: Mapping[str, int]) -> None:
-        self.text, self.place, self.sizes = text, place, sizes
-
-    def launch(self, start: int) -> OwnLaunch:
-        """Return the launch with its configuration at `start`."""
-        shape, end = _split(self.text, start, ">>>")
-        opening = self.text.find("(", end)
-        if len(shape) < 2 or opening < 0:
-            raise _UnknownError
-        arguments, _ = _split(self.text, opening + 1, ")")
-        shared = self.number(shape[2], 0) if len(shape) > 2 else 0
-        return OwnLaunch(
-            self.extent(shape[0]),
-            self.extent(shape[1]),
-            int(shared),
-            tuple(map(self._number_or_none, arguments)),
-            tuple(map(self._bytes_of, arguments)),
-        )
-
-    def extent(self, words: str) -> Shape:
-        """Evaluate `256`, `n / 256`, `dim3(16, 16)`, or a variable with one as its value."""
-        constructor = re.fullmatch(r"\s*(?:dim3)?\s*[({](.*)[)}]\s*", words, re.S)
-        if constructor and words.strip().startswith(("dim3", "{")):
-            parts = _split(constructor[1] + ")", 0, ")")[0]
-            return tuple(int(self.number(part, 0)) for part in parts)
-        if re.fullmatch(r"\s*\w+\s*", words):
-            declared = rf"\bdim3\s+(?:[^;]*,\s*)?{words.strip()}\s*(?:=\s*dim3\s*)?[({{]"
-            if match := self._last(declared):
-                inner = _split(self.text, match.end(), ")}")[0]
-                return tuple(int(self.number(part, 0)) for part in inner)
-        return (int(self.number(words, 0)),)
-
-    def number(self, words: str, depth: int) -> Number:
-        """Evaluate a constant expression."""
-        value = self._value(ast.parse(_as_python(words, self.sizes), mode="eval").body, depth)
-        if not -_LARGEST < value < _LARGEST:
-            raise _UnknownError
-        return value
-
-    def _value(self, node: ast.AST, depth: int) -> Number:
-        # Walk the tree instead of calling `eval`: the text is any program's.
-        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            return node.value
-        if isinstance(node, ast.Name):
-            return self._named(node.id, depth + 1)
-        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-            return -self._value(node.operand, depth)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            call = _CALLS.get(node.func.id)
-            if call:
-                return _number(call(*(self._value(each, depth) for each in node.args)))
-        if isinstance(node, ast.BinOp):
-            return self._binary(node, depth)
-        raise _UnknownError
-
-    def _binary(self, node: ast.BinOp, depth: int) -> Number:
-        lhs, right = (self._value(each, depth) for each in (node.left, node.right))
-        if isinstance(node.op, ast.Div):
-            if not right:
-                raise _UnknownError
-            # C's integer division rounds toward zero, Python's `//` down.
-            whole = isinstance(lhs, int) and isinstance(right, int)
-            return int(lhs / right) if whole else lhs / right
-        act = _BINARY.get(type(node.op))
-        if act is None or (isinstance(node.op, ast.LShift) and not 0 <= right < 48):
-            raise _UnknownError
-        try:
-            return _number(act(lhs, right))
-        except (TypeError, ZeroDivisionError):
-            raise _UnknownError from None
-
-    def _named(self, name: str, depth: int) -> Number:
-        """Return the value of a name's last definition before the launch."""
-        if depth > _DEPTH:
-            raise _UnknownError
-        word = re.escape(name)
-        if macro := self._last(rf"^[ \t]*#[ \t]*define[ \t]+{word}[ \t]+([^\n]+)"):
-            return self.number(macro[1], depth)
-        if match := self._last(rf"\b{word}\s*=(?!=)\s*([^;,={{}}]+?)\s*[;,]"):
-            return self.number(match[1], depth)
-        raise _UnknownError
-
-    def _last(self, pattern: str) -> "re.Match[str] | None":
-        matches = [*re.finditer(pattern, self.text[: self.place], re.M)]
-        return matches[-1] if matches else None
-
-    def _number_or_none(self, words: str) -> Number | None:
-        try:
-            return self.number(words, 0)
-        except (_UnknownError, SyntaxError, ValueError, RecursionError):
-            return None
-
-    def _bytes_of(self, words: str) -> int | None:
-        """Return the bytes that a pointer was allocated with."""
-        name = re.search(r"(\w+)\s*$", words)
-        if not name:
-            return None
-        pattern = (
-            rf"\bcudaMalloc(?:Managed|Host)?\s*\(\s*(?:\([^()]*\)\s*)?&\s*{re.escape(name[1])}\s*,"
-        )
-        match = self._last(pattern)
-        if not match:
-            return None
-        size = self._number_or_none(_split(self.text, match.end(), ")")[0][0])
-        return int(size) if size and size > 0 else None
-
-
-def _number(value: object) -> Number:
-    if isinstance(value, int | float):
-        return value
-    raise _UnknownError
-
-
-def _as_python(words: str, sizes: Mapping[str, int]) -> str:
-    """Translate a C expression to Python: sizes for types, no casts, no suffixes."""
-    words = re.sub(
-        r"\bsizeof\s*\(\s*(?:struct\s+)?([\w ]+?)\s*\)", lambda w: _size(w[1], sizes), words
-    )
-    types = "|".join(sorted(map(re.escape, _SIZES), key=len, reverse=True))
-    words = re.sub(r"\(\s*(?:float|double)\s*\)", " 1.0 * ", words)
-    words = re.sub(rf"\(\s*(?:{types})\s*\)", " ", words)
-    words = re.sub(r"\b(0[xX][\da-fA-F]+|\d+)[uUlL]+\b", r"\1", words)
-    words = re.sub(r"\b(\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+)[fF]\b", r"\1", words)
-    return " ".join(words.replace("std::", "").split())
-
-
-def _size(name: str, sizes: Mapping[str, int]) -> str:
-    if name not in sizes:
-        raise _UnknownError
-    return str(sizes[name])
-
-
-def _split(text: str, start: int, ends: str) -> tuple[list[str], int]:
-    """Return the comma-separated parts up to the closing token, and its end; `>>>` is one token."""
-    depth, at, parts = 0, start, [""]
-    while at < len(text):
-        letter = text[at]
-        closes = text.startswith(ends, at) if ends == ">>>" else letter in ends
-        if closes and not depth:
-            return [part.strip() for part in parts], at + (3 if ends == ">>>" else 1)
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and not depth:
-            parts.append("")
-        else:
-            parts[-1] += letter
-        at += 1
-    raise _UnknownError
