@@ -443,11 +443,13 @@ def find_warp_syncs(
     spans: Sequence[tuple[int, int]],
     after: Mapping[int, tuple[int, ...]],
     leaving: Sequence[int],
+    joins: Mapping[int, int] | None = None,
 ) -> frozenset[int]:
     """Return the instructions at which divergent lanes can meet.
 
     `spans` are the first and last (exclusive) instructions of the basic blocks, `after` their
-    successors; `leaving` are the blocks that end in a return.
+    successors; `leaving` are the blocks that end in a return. `joins` are the reconvergence points
+    of branches where they are known: by default their post-dominators.
     """
     if not any(sync_key(instruction) for instruction in instructions):
         return frozenset()
@@ -458,7 +460,7 @@ def find_warp_syncs(
         for each in keyed.values()
         for k in each
     }
-    joins = immediate_post_dominators(after, leaving, len(spans))
+    joins = joins or immediate_post_dominators(after, leaving, len(spans))
     apart = spread((destinations(i), sources(i), _differs(i)) for i in instructions)
     meeting_pcs: set[int] = set()
     for block, sides in after.items():

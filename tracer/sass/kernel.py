@@ -21,7 +21,7 @@ from ..simt.kernel.spin_loop import link_with_divergent_sync
 from . import access, arithmetic, bulk, conversion, floating, half, product
 from .cubin import Code, Cubin, Instruction, read_code, reading
 from .lift import Lifted, Lifter
-from .reconvergence import reconverge
+from .reconvergence import find_meetings, reconverge
 
 _FAMILIES = (arithmetic, floating, conversion, half, access, product, bulk)
 HANDLERS = {opcode: handler for each in _FAMILIES for opcode, handler in each.HANDLERS.items()}
@@ -85,7 +85,11 @@ def _lifted(
             and owner.address % BYTES
         }  # fmt: skip
         linked = link_kernel(parsed, like.name, linked.meetings | meetings)
-    return _with_rows(linked, like, code, lifted, first, places)
+    machine = _with_rows(linked, like, code, lifted, first, places)
+    if others := find_meetings(machine.kernel) - linked.meetings:
+        linked = link_kernel(parsed, like.name, linked.meetings | others)
+        machine = _with_rows(linked, like, code, lifted, first, places)
+    return machine
 
 
 def _text(ptx: str, kernel: str, lifted: Lifted) -> tuple[str, int]:

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from ..front.sass import BYTES
 from ..ptx.kernel import NO_BLOCK, BasicBlock, Kernel
+from ..ptx.reconvergence import find_warp_syncs
 from .cubin import Instruction
 from .lift import Flow
 
@@ -130,6 +131,18 @@ def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
         block_at[place] for place in _find_wait_points(flow) if place in block_at
     )
     return replace(kernel, blocks=tuple(joined), meeting_blocks=meeting_blocks)
+
+
+def find_meetings(kernel: Kernel) -> frozenset[int]:
+    """Return the pcs at which lanes wait for others of their warp, by the barriers of branches:
+    lanes stay apart up to a BSYNC, even where all of them pass an earlier place."""
+    return find_warp_syncs(
+        kernel.instructions,
+        [(block.first, block.last) for block in kernel.blocks],
+        {block.number: block.successors for block in kernel.blocks},
+        (),
+        {block.number: block.join for block in kernel.blocks},
+    )
 
 
 _GIVES_WAY = ("YIELD", "CALL")

@@ -369,6 +369,14 @@ def test_lanes_reconverge_where_their_barrier_says() -> None:
     assert run(*lines) == [[1 if lane < 5 else 2, 32] for lane in range(32)]
 
 
+def test_lanes_that_are_apart_up_to_their_barrier_meet_at_a_warpsync_before_it() -> None:
+    # Both sides of the branch at 0x80 pass 0xa0, where each lane waits and reads that 16 further on
+    lines = ["BSSY B0, 0xd0", "ISETP.GE.U32.AND P0, PT, R0, 0x10, PT", "@!P0 BRA 0xa0",
+             "MOV R5, 0x7", "WARPSYNC.ALL", "SHFL.BFLY PT, R4, R0, 0x10, 0x1f",
+             "BSYNC B0"]  # fmt: skip
+    assert run(*lines) == [[lane ^ 16, 7 * (lane >= 16)] for lane in range(32)]
+
+
 @pytest.mark.parametrize(
     ("line", "why"),
     [
