@@ -69,7 +69,7 @@ def has_result(opcode: str, modifiers: tuple[str, ...]) -> bool:
         if form is not None:
             return form
     if opcode == "tcgen05":
-        return modifiers[:1] == ("ld",)
+        return modifiers[0] in ("ld", "alloc")
     return opcode not in NO_RESULT
 
 

@@ -32,7 +32,7 @@ def _guard_by(lifter: Lifter, comparison: str, *values: str) -> None:
     lifter.set_guard(lifter.compute(form, *values, *more, kind="p"))
 
 
-def _leader(lifter: Lifter) -> None:
+def leader(lifter: Lifter) -> None:
     """Guard the instruction so that only the first lane that its guard lets pass runs it."""
     before = lifter.compute("and.b32", _lanes(lifter), "%lanemask_lt")
     _guard_by(lifter, "setp.eq.u32", before, "0")
@@ -46,7 +46,7 @@ def _uniform(lifter: Lifter, count: int, operand: Operand, skip: int = 0) -> lis
     return [f"%UR{int(inner[2:]) + skip + n}" for n in range(count)]
 
 
-def _shared(lifter: Lifter, register: str) -> str:
+def shared_place(lifter: Lifter, register: str) -> str:
     """Return an address of shared memory that a register has, of any block of the cluster."""
     return f"[{register}+{lifter.displacement + START * lifter.is_clustered}]"
 
@@ -100,7 +100,7 @@ def _initialize(lifter: Lifter) -> None:
     count = lifter.compute("sub.u32", str(COUNT), lifter.compute("shr.u32", low, "1"))
     at = address_of(lifter, place, "cluster")
     if value.text.startswith("U"):
-        _leader(lifter)
+        leader(lifter)
     lifter.emit("mbarrier.init.shared.b64", at, count, guarded=True)
     # Bit 63 is the phase: it is odd once all have arrived.
     _guard_by(lifter, "setp.lt.s32", high, "0")
@@ -196,7 +196,7 @@ def bulk_copy(lifter: Lifter) -> None:
     lifter.operands = _without_hint(lifter)
     to, source, number = lifter.require(3)
     size = _size(lifter, number)
-    _leader(lifter)
+    leader(lifter)
     lifter.refuse_if(len(spaces) != 2 or (multicast and spaces != ["S", "G"]))
     mask: list[str] = []
     if multicast:
@@ -204,14 +204,14 @@ def bulk_copy(lifter: Lifter) -> None:
     if spaces[1] == "G":
         where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
     else:
-        where = _shared(lifter, *_uniform(lifter, 1, source))
+        where = shared_place(lifter, *_uniform(lifter, 1, source))
     verb = "cp.reduce.async.bulk" if reduces else "cp.async.bulk"
     if spaces[0] == "G":
         place = f"[{_pair(lifter, _uniform(lifter, 2, to))}]"
         form = f"{verb}.global.shared::cta.bulk_group{kind}"
         lifter.emit(form, place, where, size, guarded=True)
         return
-    place, barrier = (_shared(lifter, name) for name in _uniform(lifter, 2, to))
+    place, barrier = (shared_place(lifter, name) for name in _uniform(lifter, 2, to))
     origin = "global" if spaces[1] == "G" else "shared::cta"
     form = f"{verb}.shared::cluster.{origin}{_BARRIER}{kind}"
     lifter.emit(form + ".multicast::cluster" * multicast, place, where, size, barrier, *mask,
@@ -224,7 +224,7 @@ def prefetch_bulk(lifter: Lifter) -> None:
     lifter.operands = _without_hint(lifter)
     source, number = lifter.require(2)
     size = _size(lifter, number)
-    _leader(lifter)
+    leader(lifter)
     where = f"[{_pair(lifter, _uniform(lifter, 2, source))}]"
     lifter.emit("cp.async.bulk.prefetch.L2.global", where, size, guarded=True)
 
@@ -242,7 +242,7 @@ def tensor_copy(lifter: Lifter) -> None:
         lifter.one({"L2": ""})
     lifter.operands = _without_hint(lifter)
     box, tensor, *others = lifter.require(2, 3)
-    _leader(lifter)
+    leader(lifter)
     first = 0 if prefetches else 2 if loads else 1
     corner = _uniform(lifter, rank, box, first)
     where = f"[{_pair(lifter, _uniform(lifter, 2, tensor))}, {{{', '.join(corner)}}}]"
@@ -252,7 +252,7 @@ def tensor_copy(lifter: Lifter) -> None:
         verb = "cp.reduce.async.bulk" if operation else "cp.async.bulk"
         form = f"{verb}.tensor.{shape}.global.shared::cta{operation}"
         form += f"{'.im2col_no_offs' if is_im2col else '.tile'}.bulk_group"
-        lifter.emit(form, where, _shared(lifter, *_uniform(lifter, 1, box)), guarded=True)
+        lifter.emit(form, where, shared_place(lifter, *_uniform(lifter, 1, box)), guarded=True)
         return
     lifter.refuse_if(bool(others) != (is_im2col or multicast))
     more = _offsets(lifter, others[0], rank) if is_im2col else []
@@ -263,7 +263,7 @@ def tensor_copy(lifter: Lifter) -> None:
         return
     if multicast:
         more.append(_half(lifter, "shr.u32", others[0], "16"))
-    place, barrier = (_shared(lifter, name) for name in _uniform(lifter, 2, box))
+    place, barrier = (shared_place(lifter, name) for name in _uniform(lifter, 2, box))
     form = f"cp.async.bulk.tensor.{shape}.shared::cluster.global{mode}{_BARRIER}"
     lifter.emit(form + ".multicast::cluster" * multicast, place, where, barrier, *more,
                 guarded=True)  # fmt: skip
@@ -290,7 +290,7 @@ def store_async(lifter: Lifter) -> None:
         raise lifter.refuse("cutrace does not know this form")
     number = int(pair[1])  # the offset is that of the place alone
     target = lifter.compute("add.u32", f"%R{number}", str(int(pair[2] or "0", 16)))
-    to, barrier = _shared(lifter, target), _shared(lifter, f"%R{number + 1}")
+    to, barrier = shared_place(lifter, target), shared_place(lifter, f"%R{number + 1}")
     if kind == "u64":
         words = lifter.wide(value)
     else:

@@ -12,20 +12,21 @@ from ...traces.machine_schedule import pack_schedule
 from ..front.resources import assemble_for, find_body, mark_lines, single_kernel
 from ..front.sass import BYTES, read_lines, read_schedule, sections
 from ..isa.table import instruction_rows, to_table
-from ..ptx.kernel import CallTarget, Kernel, Location, Module, Symbol
+from ..ptx.kernel import CallTarget, Kernel, Location, Module, Symbol, Variable
 from ..ptx.kernel import Instruction as Operation
 from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
-from . import access, arithmetic, bulk, conversion, floating, half, product
+from . import access, arithmetic, bulk, conversion, floating, half, product, tensor_memory
 from .cubin import Code, Cubin, Instruction, read_code, reading
 from .lift import Lifted, Lifter
 from .reconvergence import find_meetings, reconverge
 
-_FAMILIES = (arithmetic, floating, conversion, half, access, product, bulk)
+_FAMILIES = (arithmetic, floating, conversion, half, access, product, bulk, tensor_memory)
 HANDLERS = {opcode: handler for each in _FAMILIES for opcode, handler in each.HANDLERS.items()}
 _STACK = "machine_stack"
+_RESERVED = "reserved_shared_memory"
 _CLUSTERED = frozenset({"reqnctapercluster", "maxclusterrank", "explicitcluster"})
 """Directives of kernels whose addresses of shared memory have a block's rank."""
 
@@ -140,6 +141,8 @@ def _with_rows(
     (span,) = linked.functions
     layout = shared_layout(like)
     shared = tuple(replace(v, space="shared") for v in layout.variables.values())
+    if lifted.reserved:
+        shared = (Variable(_RESERVED, "shared", "b8", lifted.reserved, lifted.reserved), *shared)
     stack = tuple(v for v in span.function.variables if v.name == _STACK)
     function = replace(
         span.function, variables=(*shared, *stack), instructions=tuple(instructions),

@@ -36,7 +36,7 @@ from .cubin import HALF, Code, Instruction, plain
 SHARED_WINDOW = 0x5EED
 """Upper word of a generic address of shared memory: machine code joins it with an address there."""
 
-_RESERVED = 0x400
+RESERVED = 0x400
 _SINCE_RESERVED = 90
 """Shared memory begins with 1024 bytes of the system since 9.0."""
 
@@ -147,6 +147,7 @@ class Lifted:
     text: str
     lines: Mapping[int, Instruction]
     frame: int
+    reserved: int
     flow: "Flow"
 
 
@@ -166,7 +167,11 @@ class Lifter:
         self._registers: set[str] = set()
         self._guard = self._own_guard = ""
         self._parameters = sorted(_placed(parameters, code.places), key=lambda each: each[0])
-        self.displacement = -_RESERVED if code.capability >= _SINCE_RESERVED else 0
+        self.keeps_reserved = any(each.opcode.startswith("UTC") for each in code.instructions)
+        """Whether the code reads and writes what is reserved for the system: it allocates tensor
+        memory."""
+        is_displaced = code.capability >= _SINCE_RESERVED and not self.keeps_reserved
+        self.displacement = -RESERVED if is_displaced else 0
         self.is_clustered = (
             is_clustered
             or any(
@@ -666,7 +671,8 @@ class Lifter:
             for number, (_, owner) in enumerate(self.lines)
             if owner is not None
         }
-        return Lifted(text, lines, self.code.stack, flow)
+        reserved = RESERVED if self.keeps_reserved else 0
+        return Lifted(text, lines, self.code.stack, reserved, flow)
 
 
 def registers(operand: Operand, count: int) -> list[str]:

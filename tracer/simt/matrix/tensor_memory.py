@@ -24,7 +24,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ...ptx.kernel import Immediate, Instruction, Operand
+from ...ptx.kernel import Address, Immediate, Instruction, Operand
 from ..decode.address import elements
 from ..decode.decoder import Decoder, Fetch, skip
 from ..decode.shuffle_vote import by_warp
@@ -119,26 +119,52 @@ def first_lanes(group: Group, guard: Fetch | None, values: Sequence[Array]) -> I
 
 
 def allocate(decoder: Decoder, instruction: Instruction) -> Step:
-    """`tcgen05.alloc [dst], columns`: write the address of allocated columns to shared memory."""
-    to = fetch_address(decoder, instruction.operands[0])
-    count, is_generic = decoder.fetch(instruction.operands[1], "u32"), not instruction.space
+    """`tcgen05.alloc [dst], columns`: write the address of allocated columns to shared memory.
+
+    Machine code has it in a register of all lanes: `tcgen05.alloc dst, columns`.
+    """
+    to, count = instruction.operands[0], decoder.fetch(instruction.operands[1], "u32")
+    if not isinstance(to, Address):
+        return _allocate_to_register(decoder, instruction)
+    is_generic = not instruction.space
 
     def allocate(lane: Lane, site: Site, there: int, columns: int) -> None:
-        memory = memory_of(lane.group.wave, lane.block)
-        if columns not in (32, 64, 128, 256, 512):
-            text = f"of {columns} columns, no power of two from 32 to 512,"
-            raise site.fault(lane, text, "columns")
-        if not memory.may_allocate:
-            raise site.fault(lane, "after tcgen05.relinquish_alloc_permit", "columns")
-        first = memory.allocate(columns)
-        if first is None:
-            text = f"of {columns} columns never ends: {memory.text} of {COLUMNS},"
-            raise site.fault(lane, text, "columns")
+        first = _allocated(lane, site, columns)
         target = shared_bytes(lane, site, as_shared(there, is_generic), 4, 4)
         target.view.view(np.uint32)[0] = first
         target.mark()
 
-    return step_of_lanes(decoder, instruction, (to, count), allocate, first_lanes)
+    place = fetch_address(decoder, to)
+    return step_of_lanes(decoder, instruction, (place, count), allocate, first_lanes)
+
+
+def _allocate_to_register(decoder: Decoder, instruction: Instruction) -> Step:
+    store = decoder.store(instruction.operands[0], "b32")
+    count = decoder.fetch(instruction.operands[1], "u32")
+    site, guard = site_of(decoder, instruction), decoder.guard()
+
+    def allocate(group: Group) -> None:
+        addresses = np.zeros((group.rows, LANES), np.uint32)
+        for lane in first_lanes(group, guard, [count(group.frame)]):
+            addresses[lane.place // LANES] = _allocated(lane, site, lane.values[0])
+        store(group.frame, addresses)
+
+    return allocate
+
+
+def _allocated(lane: Lane, site: Site, columns: int) -> int:
+    """Return the first column of an allocation; KernelFault for one that the ISA does not allow."""
+    memory = memory_of(lane.group.wave, lane.block)
+    if columns not in (32, 64, 128, 256, 512):
+        text = f"of {columns} columns, no power of two from 32 to 512,"
+        raise site.fault(lane, text, "columns")
+    if not memory.may_allocate:
+        raise site.fault(lane, "after tcgen05.relinquish_alloc_permit", "columns")
+    first = memory.allocate(columns)
+    if first is None:
+        text = f"of {columns} columns never ends: {memory.text} of {COLUMNS},"
+        raise site.fault(lane, text, "columns")
+    return first
 
 
 def deallocate(decoder: Decoder, instruction: Instruction) -> Step:
@@ -164,7 +190,7 @@ def relinquish(decoder: Decoder, instruction: Instruction) -> Step:
     return step_of_lanes(decoder, instruction, (), relinquish, first_lanes)
 
 
-_WORDS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
+WORDS = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
 """Registers of `.x1` by shape."""
 
 
@@ -187,8 +213,8 @@ def move(decoder: Decoder, instruction: Instruction) -> Step:
     """`tcgen05.ld` and `tcgen05.st`: registers of a warp from and to its lanes."""
     modifiers, operands = instruction.modifiers, list(instruction.operands)
     is_load = modifiers[0] == "ld"
-    shape = next(m for m in modifiers if m in _WORDS)
-    count = _WORDS[shape] * next(int(m[1:]) for m in modifiers if m[0] == "x" and m[1:].isdigit())
+    shape = next(m for m in modifiers if m in WORDS)
+    count = WORDS[shape] * next(int(m[1:]) for m in modifiers if m[0] == "x" and m[1:].isdigit())
     vector, where = (operands[0], operands[1]) if is_load else (operands[-1], operands[0])
     registers = elements(vector)
     if len(registers) != count:
