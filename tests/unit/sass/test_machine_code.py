@@ -325,6 +325,17 @@ def test_lanes_that_break_out_of_a_barrier_meet_the_others_at_the_outer_one() ->
     assert run(*lines) == [[0xFFFFFFFF, int(lane >= 4)] for lane in range(32)]
 
 
+@pytest.mark.parametrize("first", [4, 28])
+def test_the_smaller_side_runs_first_where_lanes_leave_a_barrier(first: int) -> None:
+    # lanes from `first` on leave B1; each side reads the clock
+    lines = [f"ISETP.GE.AND P2, PT, R0, {first:#x}, PT", "BSSY B0, 0x110", "BSSY B1, 0xd0",
+             "@P2 BREAK B1", "@P2 BRA 0xe0", "S2R R5, SR_CLOCKLO", "BSYNC B1", "BRA 0x100",
+             "S2R R5, SR_CLOCKLO", "BRA 0x100", "BSYNC B0"]  # fmt: skip
+    clocks = [clock for _, clock in run(*lines)]
+    assert (clocks[0] < clocks[31]) == (first < 16)
+    assert len({*clocks[:first]}) == len({*clocks[first:]}) == 1
+
+
 def test_lanes_leave_where_the_guard_and_the_condition_of_an_exit_hold() -> None:
     # of lanes from 4 on those below 8 leave before anything is stored
     lines = ["ISETP.GE.AND P0, PT, R0, 0x4, PT", "ISETP.LT.AND P1, PT, R0, 0x8, PT",

@@ -495,6 +495,35 @@ def push_outer_joins(m: Schedule, warp: int) -> None:
             push(m, warp, here, outer_join, m.mask[warp])
 
 
+def stays_first(m: Schedule, stay: int, leave: int, rest: int) -> int:
+    """Return whether lanes that stay in a region run before those that leave it: in machine code
+    the smaller side does, of two equal ones the fall-through."""
+    if m.fewer_first == 0 or rest == 0:
+        return 0
+    more = leave.bit_count() - rest.bit_count()
+    return 1 if more > 0 or (more == 0 and stay == m.others[m.number]) else 0
+
+
+def insert(m: Schedule, warp: int, level: int, block: int, join: int, lanes: int) -> None:
+    """Insert an entry at a level of the stack, below those that were there."""
+    push(m, warp, m.block[warp], m.join[warp], m.mask[warp])
+    m.called[warp] = m.below_called[(m.depth[warp] - 1) * m.warps + warp]
+    place = m.depth[warp] - 1
+    while place > level:
+        to = place * m.warps + warp
+        origin = to - m.warps
+        m.below_block[to] = m.below_block[origin]
+        m.below_join[to] = m.below_join[origin]
+        m.below_mask[to] = m.below_mask[origin]
+        m.below_called[to] = m.below_called[origin]
+        place -= 1
+    to = level * m.warps + warp
+    m.below_block[to] = block
+    m.below_join[to] = join
+    m.below_mask[to] = lanes
+    m.below_called[to] = 0
+
+
 def leave_region(m: Schedule, warp: int, lanes: int, stay: int, leaving: int) -> None:
     """Move lanes that escape the region to the successor `leaving`, the others to `stay`.
 
@@ -515,7 +544,10 @@ def leave_region(m: Schedule, warp: int, lanes: int, stay: int, leaving: int) ->
             if m.below_mask[below] & lanes:
                 m.below_mask[below] = m.below_mask[below] & ~lanes
                 join = m.below_join[below]
-        if leaving != outer_join:
+        if leaving != outer_join and stays_first(m, stay, lanes, m.mask[warp]):
+            insert(m, warp, level, leaving, outer_join, lanes)
+            m.alternate[warp] = level
+        elif leaving != outer_join:
             while has_reconverged(m, warp) and m.depth[warp] >= max(level, 1):
                 pop(m, warp)
             if m.depth[warp] < level or has_reconverged(m, warp) == 0:
