@@ -67,7 +67,8 @@ def build_library(toolkit: Toolkit, compiler: str) -> Path:
     sources = sorted(path for folder in folders for path in folder.glob("*.[ch]"))
     writers = [Path(__file__), _NAMES, _FORWARDS, _STAND_INS]
     texts = (path.read_bytes() for path in (*sources, *writers))
-    made_of: list[str | bytes] = [compiler, toolkit.version, *FLAGS, *texts]
+    has_curand = str((toolkit.include / _CURAND).is_file())
+    made_of: list[str | bytes] = [compiler, toolkit.version, has_curand, *FLAGS, *texts]
     key = key_of(*made_of)
     return kept_folder("runtime", key, lambda into: _make(into, toolkit, compiler, major))
 
@@ -200,9 +201,10 @@ def functions_of(folder: Path) -> set[str]:
 
 _FORWARDS = Path(__file__).with_name("forwards.txt")
 _LIBRARY_HEADERS = (
-    *("cublas_v2.h", "cublasLt.h", "cufftXt.h", "curand.h", "cusolverDn.h", "cusparse.h"),
-    "nvml.h",
+    *("cublas_v2.h", "cublasLt.h", "cufftXt.h", "cusolverDn.h", "cusparse.h", "nvml.h"),
 )
+_CURAND = "curand.h"
+"""NVIDIA's own: its wheel is small enough to be one of the extra `programs`."""
 _PROTOTYPE = re.compile(
     r"\b(\w+(?:result|Result|Error_t|Return_t|Status_t)|size_t|const char \*) ?((?:cu|nvml)\w+)"
     r"\(([^();]*)\)"
@@ -247,7 +249,9 @@ def prototypes(toolkit: Toolkit, compiler: str) -> dict[str, tuple[str, str]]:
     for NVIDIA's libraries.
     """
     folders = (f"-I{each}" for each in (toolkit.include, DRIVER, RUNTIME))
-    headers = ("driver.h", *(HEADERS / name for name in _LIBRARY_HEADERS))
+    headers = ["driver.h", *(HEADERS / name for name in _LIBRARY_HEADERS)]
+    if (toolkit.include / _CURAND).is_file():
+        headers.append(_CURAND)
     answer = subprocess.run(
         [compiler, *("-x", "c", "-E", "-P"), *folders, "-"],
         input="".join(f'#include "{each}"\n' for each in headers),

@@ -119,7 +119,7 @@ def _write_headers(folder: Path, builder: Builder) -> None:
     theirs = {path.name for path in include.iterdir()}
     for path in (*builder.headers.glob("*.h"), *(RUNTIME / name for name in listed)):
         shutil.copyfile(path, folder / path.name)  # a copy stays while cutrace is updated
-    for path in (*HEADERS.glob("cu[bfrs]*.h"), HEADERS / "nvToolsExt.h", HEADERS / "nvml.h"):
+    for path in (*HEADERS.glob("cu[bfs]*.h"), HEADERS / "nvToolsExt.h", HEADERS / "nvml.h"):
         if path.name not in theirs:
             shutil.copyfile(path, folder / path.name)
     for path in include.iterdir():

@@ -8,7 +8,8 @@
 
 #include "library.h"
 
-#include "include/curand.h"
+#if __has_include(<curand.h>) /* else all names are refused */
+#include <curand.h>
 
 #define PI 3.14159265358979323846
 
@@ -191,3 +192,4 @@ SETTING(curandSetQuasiRandomGeneratorDimensions, unsigned,
         generator->dimensions = value)
 
 #include "forwards_libraries_curand.h"
+#endif
