@@ -212,7 +212,8 @@ def _read_schema(
 ) -> bytes:
     """Return the first message, after checking that its schema has the expected columns."""
     for place, size, _ in messages:
-        begins = _read_bytes(file, place, size)
+        file.seek(place)
+        begins = file.read(size)
         _check_schema(pa.ipc.read_message(pa.py_buffer(begins)), schema)
         return begins
     return b""
@@ -238,11 +239,6 @@ def _find_messages(file: BufferedReader, length: int) -> Iterator[tuple[int, int
     while (head := read_head(file, place, length)) is not None:
         yield place, head.size, head.header
         place += head.size
-
-
-def _read_bytes(file: BufferedReader, place: int, size: int) -> bytes:
-    file.seek(place)
-    return file.read(size)
 
 
 def _check_schema(message: pa.Message | None, expected: pa.Schema) -> None:

@@ -197,10 +197,27 @@ def parse_module(text: str) -> Module:
     Unknown directives are skipped and listed in `Module.warnings`; unknown instructions parse like
     any other.
     """
+    parser = _Parser(text)
+    cursor = parser.cursor
+    if cursor.next != ".version":
+        raise cursor.error("`.version`, with which PTX begins")
     try:
-        return _Parser(text).parse()
+        while cursor.next:
+            parser.read_directive()
     except RecursionError:
         raise CutraceError("PTX: braces or parentheses are nested too deeply") from None
+    if not parser.target:
+        raise cursor.error("`.target`")
+    parser.check_relocations()
+    return Module(
+        parser.version,
+        parser.target,
+        parser.address_size,
+        parser.variables,
+        parser.functions,
+        parser.aliases,
+        tuple(parser.warnings),
+    )
 
 
 class _Parser:
@@ -219,26 +236,8 @@ class _Parser:
         self.aliases: dict[str, str] = {}
         self.warnings: list[str] = []
 
-    def parse(self) -> Module:
-        """Parse all directives in order and return the module."""
-        if self.cursor.next != ".version":
-            raise self.cursor.error("`.version`, with which PTX begins")
-        while self.cursor.next:
-            self._read_directive()
-        if not self.target:
-            raise self.cursor.error("`.target`")
-        self._check_relocations()
-        return Module(
-            self.version,
-            self.target,
-            self.address_size,
-            self.variables,
-            self.functions,
-            self.aliases,
-            tuple(self.warnings),
-        )
-
-    def _read_directive(self) -> None:
+    def read_directive(self) -> None:
+        """Read a directive, a variable or a function, with its linkage."""
         cursor, linkage = self.cursor, set()
         while cursor.next in _LINKAGE:
             linkage.add(cursor.take())
@@ -343,7 +342,7 @@ class _Parser:
         self.variables |= {variable.name: variable for variable in body.statics}
         self.warnings += body.warnings
 
-    def _check_relocations(self) -> None:
+    def check_relocations(self) -> None:
         """Check that each symbol in an initialiser is declared, possibly later in the text."""
         symbols = {*self.variables, *self.functions, *self.aliases}
         for variable in self.variables.values():
