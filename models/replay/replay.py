@@ -6,6 +6,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -392,7 +393,7 @@ def replay_in_jobs(
         jobs = min(options.jobs or 1, len(unknown), cores())
         first, *others = [unknown[number::jobs] for number in range(jobs)]
         parts = [(trace, part, options.of_a_device) for part in others]
-        for each in run_beside(lambda: replay(trace, first, options), replay, parts):
+        for each in run_beside(partial(replay, trace, first, options), replay, parts):
             fresh |= {counts.device: counts for counts in each}
     trace.check_unchanged()
     for group in alike.values():

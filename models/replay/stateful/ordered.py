@@ -30,7 +30,7 @@ from ..histogram.hash_table import NONE, Table, new_table
 from ..histogram.histogram import Pool, Repeated, extend_pool, join_flows, make_pool
 from ..histogram.stages import TURNS, Answers, Flow, Stages, split_first
 from ..interface.model import Batch, Ints
-from ..rows.patterns import Named, Reaches, Shapes
+from ..rows.patterns import Reaches, Shapes
 from ..rows.sites import SPACES, Sites, Zones
 from ..rows.texels import Samples, read_samples
 from ..schedule.turns import TURN_BITS, Widths
@@ -344,7 +344,7 @@ class Ordering:
     pipeline: Line | None = None
     before: tuple[Stages, ...] = ()
     is_counted: bool = True
-    _reorder_buffer: ReorderBuffer = field(init=False)
+    buffer: ReorderBuffer = field(init=False)
     _distinct: DistinctRows = field(init=False)
     stages: tuple[Stages, Stages] = field(init=False)
     _ends: Ints = field(init=False)
@@ -372,15 +372,11 @@ class Ordering:
         if merges:
             blocks = -(-track.placement.blocks // track.device.chip.sms)
             self._warps = track.order.warps * min(track.order.resident, blocks)
-        self._reorder_buffer = ReorderBuffer(
+        self.buffer = ReorderBuffer(
             track, self.sites, self.zones, heard, len(self.shapes), capacity, merges
         )
         self._distinct = DistinctRows(track, self.shapes, max(ROWS_PER_BATCH, AT_RANDOM))
         self._units = pack_units(track)
-
-    def take(self, batch: pa.RecordBatch, named: Named, reaches: Reaches) -> None:
-        """Buffer the accesses to the spaces that the stateful stages subscribe to."""
-        self._reorder_buffer.take(batch, named, reaches)
 
     def take_samples(self, samples: Samples) -> None:
         """Buffer texel rows; the stages in front count them at once."""
@@ -392,15 +388,13 @@ class Ordering:
             self._flows.setdefault(name, []).append(moved)
         number = self._samples + np.arange(len(site))
         self._samples += len(site)
-        self._reorder_buffer.take_samples(
-            (samples.block, samples.warp, samples.step), site, zone, number
-        )
+        self.buffer.take_samples((samples.block, samples.warp, samples.step), site, zone, number)
 
     def release(self, settled: int | None) -> None:
         """Count the waves that are complete: all blocks before `settled` are read. None settles
         all.
         """
-        ends, buffer = self._ends, self._reorder_buffer
+        ends, buffer = self._ends, self.buffer
         if buffer.many > MOST_PENDING:
             settled = None
         wave_limit = (
@@ -419,7 +413,7 @@ class Ordering:
         while start < len(order):
             rows = order[start : start + self._batch_rows]
             start += len(rows)
-            waiting = self._reorder_buffer.waiting(), self._reorder_buffer.widths
+            waiting = self.buffer.waiting(), self.buffer.widths
             selection = self._distinct.choose(rows, *waiting, self._units.words, windows)
             is_random = selection.fresh * FRESH > len(rows)
             most = max(AT_RANDOM, REQUESTS // max(1, self._distinct.width))
@@ -440,7 +434,7 @@ class Ordering:
         self.release(None)
         if self.pipeline is not None:
             self.pipeline.finish()
-        site, zone, scope, mixed = self._reorder_buffer.groups.parts()
+        site, zone, scope, mixed = self.buffer.groups.parts()
         for wire in self.track.lasting if self._sums and self.is_counted else ():
             sums = self._sums[wire.stage.name].T
             sums = np.pad(sums, ((0, len(site) - len(sums)), (0, 0)))
@@ -451,12 +445,12 @@ class Ordering:
 
     def group_owners(self) -> tuple[Ints, Ints]:
         """Return the site and the zone of each group of a batch."""
-        site, zone, _, _ = self._reorder_buffer.groups.parts()
+        site, zone, _, _ = self.buffer.groups.parts()
         return site, zone
 
     def _windows(self) -> Windows:
         """Return the kind of each group, and where its space is in the memory that caches see."""
-        site, *_ = self._reorder_buffer.groups.parts()
+        site, *_ = self.buffer.groups.parts()
         space = site % SPACES
         begins = np.where(space == Space.CONST, CONST, 0)
         begins[space == Space.LOCAL] = LOCAL
@@ -511,7 +505,7 @@ class Ordering:
             if self._is_subscribed
             else np.zeros(0, np.int64)
         )
-        _, *columns, _, _ = self._reorder_buffer.waiting()
+        _, *columns, _, _ = self.buffer.waiting()
         base, pattern, group = (column[rows[access_rows]].astype(np.int64) for column in columns)
         kind = self._windows().kind[group]
         batch = self.shapes.rebuild(self.track.kinds, kind, base, pattern)
@@ -569,7 +563,7 @@ def read_in_order(
         for batch, settled in zip(batches, floors[1:].tolist(), strict=True):
             named = reaches.name(loops_of(counting, 0), batch["pattern"].to_numpy())
             for ordering in orderings:
-                ordering.take(batch, named, reaches)
+                ordering.buffer.take(batch, named, reaches)
                 ordering.release(settled)
             row_offset += batch.num_rows
             if row_offset < many:
