@@ -39,10 +39,4 @@ API CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice number)
     return cuDeviceGetAttribute(&value, CU_DEVICE_ATTRIBUTE_WARP_SIZE, number);
 }
 
-API CUresult cuProfilerInitialize(const char *configuration, const char *output, int mode)
-{
-    (void)configuration, (void)output, (void)mode; /* of nvprof's time: CUDA refuses it since 12 */
-    return CUDA_ERROR_NOT_SUPPORTED;
-}
-
 #include "forwards_driver_device.h"

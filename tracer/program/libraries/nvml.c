@@ -134,13 +134,6 @@ API nvmlReturn_t nvmlDeviceGetCurrPcieLinkWidth(nvmlDevice_t handle, unsigned *l
     return result;
 }
 
-/* No NVLink fabric: programs ask whether there is one, and do without. */
-API nvmlReturn_t nvmlDeviceGetGpuFabricInfoV(nvmlDevice_t handle, void *info)
-{
-    nvmlReturn_t result = check(handle, info);
-    return result ? result : NVML_ERROR_NOT_SUPPORTED;
-}
-
 /* Clocks are those of the device's description: they never change. */
 API nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t handle, nvmlClockType_t type, unsigned *megahertz)
 {

@@ -83,50 +83,10 @@ static struct cudaMemLocation numbered(int number)
     return (struct cudaMemLocation){cudaMemLocationTypeDevice, {number}};
 }
 
-API cudaError_t twelve_cudaMemAdvise(const void *pointer, size_t bytes,
-                                     enum cudaMemoryAdvise advice, int where)
-{
-    struct cudaMemLocation location = numbered(where);
-    return cudaMemAdvise(pointer, bytes, advice, location);
-}
+#include "forwards_runtime_twelve.h"
 TWELVE(cudaMemAdvise)
-
-API cudaError_t twelve_cudaMemPrefetchAsync(const void *pointer, size_t bytes, int where,
-                                            cudaStream_t stream)
-{
-    struct cudaMemLocation location = numbered(where);
-    return cudaMemPrefetchAsync(pointer, bytes, location, 0, stream);
-}
 TWELVE(cudaMemPrefetchAsync)
-
-API cudaError_t twelve_cudaStreamGetCaptureInfo(cudaStream_t stream,
-                                                enum cudaStreamCaptureStatus *status,
-                                                unsigned long long *number)
-{
-    return cudaStreamGetCaptureInfo(stream, status, number, NULL, NULL, NULL, NULL);
-}
 TWELVE(cudaStreamGetCaptureInfo)
-
-API cudaError_t twelve_cudaStreamGetCaptureInfo_v2(cudaStream_t stream,
-                                                   enum cudaStreamCaptureStatus *status,
-                                                   unsigned long long *number, cudaGraph_t *graph,
-                                                   const cudaGraphNode_t **needs, size_t *count)
-{
-    return cudaStreamGetCaptureInfo(stream, status, number, graph, needs, NULL, count);
-}
 TWELVE(cudaStreamGetCaptureInfo_v2)
-
-API cudaError_t twelve_cudaGraphAddDependencies(cudaGraph_t graph, const cudaGraphNode_t *from,
-                                                const cudaGraphNode_t *to, size_t count)
-{
-    return cudaGraphAddDependencies(graph, from, to, NULL, count);
-}
 TWELVE(cudaGraphAddDependencies)
-
-API cudaError_t twelve_cudaGraphAddNode(cudaGraphNode_t *made, cudaGraph_t graph,
-                                        const cudaGraphNode_t *needs, size_t count,
-                                        struct cudaGraphNodeParams *params)
-{
-    return cudaGraphAddNode(made, graph, needs, NULL, count, params);
-}
 TWELVE(cudaGraphAddNode)
