@@ -1,7 +1,8 @@
 """Structures that Python and compiled routines share: named integers and arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, TypeAlias
+from weakref import finalize
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +70,13 @@ class Struct:
         self.__dict__["words"][: len(words)] = words
         self.__dict__["_arrays"].update(base.__dict__["_arrays"])
 
+    def share(self, other: Self, names: Iterable[str]) -> None:
+        """Take some arrays of another structure, where they differ."""
+        mine, its = self.__dict__["_arrays"], other.__dict__["_arrays"]
+        for name in names:
+            if mine[name] is not its[name]:
+                setattr(self, name, its[name])
+
     def begin_as(self, other: Self) -> None:
         """Replace all integers and arrays by those of another structure."""
         own = self.__dict__
@@ -91,9 +99,42 @@ class Binding:
         self.arrays: dict[str, Any] = own["_arrays"]
 
 
+class Lender:
+    """Lends arrays of bytes: new memory takes a call of the system, and new pages."""
+
+    def __init__(self, most: int) -> None:
+        self._free: dict[int, list[memoryview]] = {}
+        self._most, self.free_bytes = most, 0
+
+    def lend(self, size: int) -> NDArray[np.uint8]:
+        """Return an array of bytes, which may hold any."""
+        if size < LEAST_LENT:
+            return np.empty(size, np.uint8)
+        room = 1 << (size - 1).bit_length()
+        try:
+            owner = self._free.get(room, []).pop()
+            self.free_bytes -= room
+        except IndexError:
+            owner = np.empty(room, np.uint8).data
+        lease = np.frombuffer(owner, np.uint8)  # all views of it hold it, and not the owner alone
+        finalize(lease, self._take_back, owner).atexit = False
+        return lease[:size]
+
+    def _take_back(self, owner: memoryview) -> None:
+        if self.free_bytes + owner.nbytes <= self._most:
+            self.free_bytes += owner.nbytes
+            self._free.setdefault(owner.nbytes, []).append(owner)
+
+
+LEAST_LENT = 1 << 17
+"""Bytes from which memory is worth keeping."""
+
+_LENDER = Lender(1 << 26)
+
+
 class Layout:
-    """New arrays of these dtypes for structures of a `kind`, side by side in memory, the widest
-    first: given together, in a fifth of the time.
+    """Arrays of these dtypes for structures of a `kind`, side by side in memory, the widest first:
+    given together, in a fifth of the time.
     """
 
     def __init__(self, kind: type[Struct], dtypes: Mapping[str, str]) -> None:
@@ -105,7 +146,7 @@ class Layout:
 
     def give(self, structure: Struct, count: int) -> dict[str, Column]:
         """Give a structure the addresses of arrays of `count` elements; return the arrays."""
-        data = np.empty(count * self._spans[-1][2], np.uint8)
+        data = _LENDER.lend(count * self._spans[-1][2])
         structure.__dict__["words"][self._places] = address(data) + count * self._starts
         return {
             name: data[count * first : count * last].view(dtype)

@@ -34,8 +34,8 @@ from .warp.instruction_set import InstructionSet
 from .wave import WaveMaker, WavePools, pools_of
 
 GLOBAL = int(Space.GLOBAL)
-STORES, LOADS, UPDATES, KINDS = 0, 1, 2, 4
-"""The bitmaps of a range; KINDS words of theirs, a spare one too, lie side by side in memory."""
+STORES, LOADS, UPDATES, LOCK, KINDS = 0, 1, 2, 3, 4
+"""The bitmaps of a range, and a lock; a word of each, KINDS in all, lie side by side in memory."""
 FULL = (1 << 32) - 1
 
 
@@ -168,9 +168,36 @@ def mark(k: Marks, kind: int, which: int, address: int, size: int) -> None:
         first += high - low + 1
 
 
+@assembly("""
+define internal i64 @acquire(ptr %lock) {
+  br label %try
+try:
+  %old = atomicrmw xchg ptr %lock, i64 1 acquire
+  %free = icmp eq i64 %old, 0
+  br i1 %free, label %done, label %try
+done:
+  ret i64 0
+}
+""")
+def acquire(lock: I64) -> int:
+    """Wait until the first element is 0, and set it."""
+    raise NotImplementedError
+
+
+@assembly("""
+define internal i64 @release(ptr %lock) {
+  store atomic i64 0, ptr %lock release, align 8
+  ret i64 0
+}
+""")
+def release(lock: I64) -> int:
+    """Set the first element to 0."""
+    raise NotImplementedError
+
+
 def join_marks(k: Marks, earlier: Marks) -> int:
-    """Add the marks of a wave to those of all waves, and clear them; return whether it exchanges
-    data with one of these."""
+    """Add the marks of a chain to those of all chains, and clear them; return whether it exchanges
+    data with one of these. Threads join at once: each place of `earlier` has a lock."""
     conflict = 0
     own = k.bits
     others = earlier.bits
@@ -180,14 +207,16 @@ def join_marks(k: Marks, earlier: Marks) -> int:
         stores = own[at + STORES]
         loads = own[at + LOADS]
         updates = own[at + UPDATES]
+        acquire(others[at + LOCK :])
         stored = others[at + STORES]
         loaded = others[at + LOADS]
         updated = others[at + UPDATES]
-        conflict = conflict | (stores & (stored | loaded | updated))
-        conflict = conflict | (loads & (stored | updated)) | (updates & (stored | loaded))
         others[at + STORES] = stored | stores
         others[at + LOADS] = loaded | loads
         others[at + UPDATES] = updated | updates
+        release(others[at + LOCK :])
+        conflict = conflict | (stores & (stored | loaded | updated))
+        conflict = conflict | (loads & (stored | updated)) | (updates & (stored | loaded))
         own[at + STORES] = 0
         own[at + LOADS] = 0
         own[at + UPDATES] = 0
@@ -232,7 +261,13 @@ MOST_LOGGED = 1 << 30
 """Bytes of logged rows beyond which the waves are run in order: few waves have as many rows."""
 
 AHEAD = 4
-"""Waves per thread that may have begun before the first of them is written."""
+"""Chains per thread that may have begun before the first of them is written."""
+
+CHAINS = 3
+"""Chains per thread: few cost least between them, with many all threads end together."""
+
+AMPLE_ROWS = 1 << 18
+"""Rows of a chain of several waves, about."""
 
 MOST_SAVED = 1 << 30
 """Bytes of global memory that are saved at most."""
@@ -367,25 +402,26 @@ class _StoppableTier(LaunchTier):
 
 
 class _Threads:
-    """Runs waves on threads; gives their rows in order."""
+    """Runs chains of waves on threads; gives their rows in order."""
 
     def __init__(
-        self, code: InstructionSet, waves: Sequence[NDArray[np.int64]], tier: LaunchTier,
-        stored: NDArray[np.int32], make_marks: Callable[[], ExchangeMarks],
+        self, code: InstructionSet, chains: Sequence[Sequence[NDArray[np.int64]]],
+        tier: LaunchTier, stored: NDArray[np.int32], make_marks: Callable[[], ExchangeMarks],
     ) -> None:  # fmt: skip
-        self._code, self._waves, self._stored = code, waves, stored
+        self._code, self._chains, self._stored = code, chains, stored
         self._tier = _StoppableTier(tier, self._check)
         self._make_marks, self._all_marks = make_marks, make_marks()
         self._changed = Condition()
         self._begun = self._checked = self._written = self._logged = 0
         self._ahead = 0
         self._ended: dict[int, _Ended] = {}
-        self._is_stopped = False
+        self._stopped = np.zeros(1, np.int64)
 
     def run(
         self, jobs: int, patterns: PatternTable, sink: Sink, tell: Callable[[int], None]
     ) -> int:
         """Run the waves; return how many are written: all, unless they exchange data or fault."""
+        ends = np.cumsum([0, *map(len, self._chains)]).tolist()
         memory, self._ahead = self._code.program.memory, AHEAD * jobs
         threads = [
             Thread(target=self._work, args=(pools_of(memory, number + 1),), daemon=True)
@@ -396,17 +432,17 @@ class _Threads:
         try:
             while (log := self._next()) is not None:
                 log.write(patterns, sink)
-                tell(self._written)
+                tell(ends[self._written])
         finally:
             self._stop()
             for thread in threads:
                 thread.join()
-        return self._written
+        return int(ends[self._written])
 
     def _next(self) -> RowLog | None:
-        """Return the rows of the next wave, once they are certain; None at the end."""
+        """Return the rows of the next chain, once they are certain; None at the end."""
         with self._changed:
-            while not self._is_stopped and self._written < len(self._waves):
+            while not self._stopped[0] and self._written < len(self._chains):
                 first = self._ended.get(self._written)
                 if first is not None and self._checked >= first.begun:
                     del self._ended[self._written]
@@ -420,15 +456,15 @@ class _Threads:
 
     def _stop(self) -> None:
         with self._changed:
-            self._is_stopped = True
+            self._stopped[0] = 1
             self._changed.notify_all()
 
     def _check(self) -> None:
-        if self._is_stopped:
+        if self._stopped[0]:
             raise Stopped
 
     def _work(self, pools: WavePools) -> None:
-        """Run one wave after another."""
+        """Run one chain after another."""
         marks, patterns = self._make_marks(), ThreadPatterns()
         maker = WaveMaker(self._code, pools, self._tier, REFUSE, self._stored)
         pools.patterns.begin_launch()
@@ -439,19 +475,16 @@ class _Threads:
                         patterns = ThreadPatterns()
                         pools.patterns.begin_launch()
                     log = RowLog(marks, patterns, self._check)
-                    wave = maker.make(self._waves[number], log)
-                    if not wave.run():
-                        raise Stopped
-                    maker.end(wave)
+                    maker.run(self._chains[number], log, self._stopped)
                     self._end(number, log, marks)
             maker.close()
         except BaseException:  # a fault comes back when the waves are run in order
             self._stop()
 
     def _take(self) -> int | None:
-        """Return the next wave to run."""
+        """Return the next chain to run."""
         with self._changed:
-            while not self._is_stopped and self._begun < len(self._waves):
+            while not self._stopped[0] and self._begun < len(self._chains):
                 is_ahead = self._begun >= self._written + self._ahead
                 if not is_ahead and self._logged < AMPLE_LOGGED:
                     self._begun += 1
@@ -460,9 +493,11 @@ class _Threads:
             return None
 
     def _end(self, number: int, log: RowLog, marks: ExchangeMarks) -> None:
+        if marks.join(self._all_marks):
+            raise Stopped
         with self._changed:
             self._logged += log.bytes
-            if marks.join(self._all_marks) or self._logged > MOST_LOGGED:
+            if self._logged > MOST_LOGGED:
                 raise Stopped
             self._ended[number] = _Ended(log, self._begun)
             while self._checked in self._ended:
@@ -472,12 +507,13 @@ class _Threads:
 
 def run_on_threads(
     code: InstructionSet, waves: Sequence[NDArray[np.int64]], tier: LaunchTier,
-    stored: NDArray[np.int32], jobs: int, patterns: PatternTable, sink: Sink,
+    stored: NDArray[np.int32], jobs: int, rows: int, patterns: PatternTable, sink: Sink,
     tell: Callable[[int], None],
 ) -> int:  # fmt: skip
     """Run waves of machine code that store to no allocation but those `stored`; return how many of
-    them are written, in order. If some are not, memory is as it was before.
+    them are written, in order. If some are not, memory is as it was before. A wave has some `rows`.
     """
+    chained = max(1, min(len(waves) // (CHAINS * jobs), AMPLE_ROWS // max(rows, 1)))
     moves, arena = code.traits.moves, code.program.memory.global_
     allocations = [arena.allocations[n] for n in np.flatnonzero(stored[: len(arena.allocations)])]
     if moves is None or code.key in _EXCHANGES or sum(a.size for a in allocations) > MOST_SAVED:
@@ -485,7 +521,8 @@ def run_on_threads(
     starts = np.array([a.offset for a in allocations], np.int64)
     ends = starts + np.array([a.size for a in allocations], np.int64)
     saved = [(view := arena.view(each), _copy(view, jobs)) for each in allocations]
-    threads = _Threads(code, waves, tier, stored, lambda: ExchangeMarks(moves, starts, ends))
+    chains = [waves[first : first + chained] for first in range(0, len(waves), chained)]
+    threads = _Threads(code, chains, tier, stored, lambda: ExchangeMarks(moves, starts, ends))
     written = threads.run(jobs, patterns, sink, tell)
     if written < len(waves):
         for view, before in saved:

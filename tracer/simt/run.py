@@ -8,6 +8,7 @@ memory and SIMT stacks.
 
 from collections.abc import Sequence
 from hashlib import blake2b
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,6 +99,15 @@ LONG_LAUNCH = 2
 """Full waves beyond which a launch is long. Its first wave tells how long a block runs, and where
 it stores; the others may run on threads."""
 
+FIRST_PART = 64
+"""The first wave of a kernel with loops is this part of its launch."""
+
+MANY_THREADS = 1 << 14
+"""Threads from which on a launch of a kernel with loops may be long."""
+
+TOLD = 16
+"""Waves of one thread after which it tells how far it is."""
+
 WAVE_STEPS = 1 << 16
 """Instructions of warps that later waves have, at least: some milliseconds."""
 
@@ -134,27 +144,29 @@ def _run_apart(
     stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
     jobs = launch.options.jobs or 1
     maker = WaveMaker(code, pools, tier, NOTE, stored if jobs > 1 else None)
-    first = maker.make(launch.numbers(0, blocks), sink)
+    begin = _first_blocks(code, blocks)
+    first = maker.make(launch.numbers(0, begin), sink)
     is_compiled = tier.is_compiled
     first.run()
     first.release()
-    ran.part = blocks / launch.executed
-    waves = cut(launch, blocks, _blocks_for(code, blocks, first.steps))
+    waves = cut(launch, begin, _blocks_for(code, blocks, first.steps / begin))
 
-    def blocks_done(written: int) -> int:
-        return blocks + sum(map(len, waves[:written]))
+    def tell(written: int) -> None:
+        ran.part = (begin + sum(map(len, waves[:written]))) / launch.executed
 
+    tell(0)
     written, jobs = 0, min(jobs, len(waves))
     if is_compiled and jobs > 1:
-
-        def tell(written: int) -> None:
-            ran.part = blocks_done(written) / launch.executed
-
-        written = run_on_threads(code, waves, tier, stored, jobs, pools.patterns, sink, tell)
+        rows = first.rows.accesses.taken
+        written = run_on_threads(code, waves, tier, stored, jobs, rows, pools.patterns, sink, tell)
         if written < len(waves):  # memory is as before: run them again, whose rows are written
-            again = pools_of(program.memory, 1)
-            _run_in_order(code, waves[:written], blocks, tier, again, NullSink(), ran)
-    _run_in_order(code, waves[written:], blocks_done(written), tier, pools, sink, ran)
+            again = WaveMaker(code, pools_of(program.memory, 1), tier)
+            again.run(waves[:written], NullSink())
+    maker = WaveMaker(code, pools, tier)
+    for number in range(written, len(waves), TOLD):
+        maker.run(waves[number : number + TOLD], sink)
+        tell(min(number + TOLD, len(waves)))
+    maker.close()
 
 
 def cut(launch: Launch, first: int, blocks: int) -> list[NDArray[np.int64]]:
@@ -172,12 +184,22 @@ def _may_run_apart(code: InstructionSet, blocks: int) -> bool:
         return False
     if launch.options.check_uninitialized:
         return False
-    return launch.executed > LONG_LAUNCH * blocks
+    may_last = traits.has_loops and launch.executed * launch.threads >= MANY_THREADS
+    return launch.executed > LONG_LAUNCH * blocks or (may_last and launch.executed >= FIRST_PART)
 
 
-def _blocks_for(code: InstructionSet, blocks: int, steps: int) -> int:
-    """Return the blocks of later waves; the first `blocks` ran `steps` instructions of warps."""
-    fewest = -(-WAVE_STEPS * blocks // max(steps, 1))
+def _first_blocks(code: InstructionSet, blocks: int) -> int:
+    """Return the blocks of the first wave: few of a kernel with loops, which may run long."""
+    return (
+        min(blocks, -(-code.program.launch.executed // FIRST_PART))
+        if code.traits.has_loops
+        else blocks
+    )
+
+
+def _blocks_for(code: InstructionSet, blocks: int, steps: float) -> int:
+    """Return the blocks of later waves; one of the first ran `steps` instructions of warps."""
+    fewest = ceil(WAVE_STEPS / max(steps, 1))
     return min(blocks, max(fewest, -(-code.program.launch.executed // MANY_WAVES)))
 
 

@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from ...base.dataclass import dataclass
 from ...base.interrupt import check_interrupt
+from ...jit.machine_code import address
 from .access.access_arrays import AccessArrays, Site, bind_memory
+from .chain import CHAIN_ROWS, MORE, WaveChain
 from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
 from .memory.memory import BufferPool, Memory, Shadow
 from .ops.lanes import LANES, Array, Mask
-from .rows.access_rows import AccessRows
+from .rows.access_rows import ROWS, AccessRows
 from .rows.buffers import MOST_CLEARED, Buffers
 from .rows.history import RUNS, Entries, PathTable
 from .rows.pattern import PatternTable
@@ -217,6 +219,7 @@ class Wave:
         self._may_repeat = tier.is_compiled and not self.machine.mapped and self.shadow is None
         self._may_repeat &= own_bytes <= MOST_CLEARED
         self._fresh: Machine | None = None
+        self._chain: WaveChain | None = None
         if tier.is_compiled:
             self.executor = tier.executor(self, None)
         else:
@@ -241,6 +244,24 @@ class Wave:
         self._granted = self.machine.budget
         self._grant(self.program.launch.options.max_instructions)
         self.executor.begin_again()
+
+    def chain(self, waves: Sequence[NDArray[np.int64]], stop: NDArray[np.int64]) -> int:
+        """Have this wave, the first of these, go on as those after it; return how many it is."""
+        many = 1
+        while many < len(waves) and len(waves[many]) == self.blocks:
+            many += 1
+        self._chain, restart = None, None
+        if many > 1 and self._may_repeat:
+            restart = self.executor.restart(np.concatenate(waves[:many]), CHAIN_ROWS)
+        if restart is None:
+            return 1
+        copies = self.stacks.initial_span, self._accesses.initial_span
+        clears = [(address(each), each.nbytes) for each in (self.shared, self.local) if each.size]
+        numbers = np.stack(waves[:many])
+        self._chain = WaveChain(
+            numbers, self.block_of_warp, self.machine, copies, clears, restart, stop
+        )
+        return many
 
     @property
     def may_begin_again(self) -> bool:
@@ -278,18 +299,33 @@ class Wave:
         if self._may_repeat and self._fresh is None:
             self._fresh = m.copy()
         routine.place_warps(stacks.address)
+        chain = self._chain
+        if chain is not None:
+            assert self._fresh is not None
+            chain.enter(self._fresh, self.rows.history.paths)
         while True:
             if self._tier.is_compiled and isinstance(self.executor, Interpreter):
                 self.executor = self._tier.executor(self, self.executor.registers)
                 hold = self.executor.enter()
             self.executor.prepare()
-            reason = routine.run_warps(stacks.address)
+            reason = routine.run_warps(stacks.address) if chain is None else chain.run()
             check_interrupt()
+            if chain is not None:
+                self._follow(chain)
+            if reason == MORE and chain is not None:
+                self._tier.spend(0)
+                chain.write_paths(self.rows.history)
+                continue
             if reason == DEEPEN:
                 # Machine code has run the block, but the group has not moved on.
                 reason = stacks.end_group()
             if reason == IDLE:
-                break
+                if chain is None or not chain.may_go_on:
+                    break
+                self._write_history()
+                chain.go_on()
+                self._follow(chain)
+                continue
             if reason == INTERPRET:
                 reason = self.executor.run_block()
             elif reason == ENDING:
@@ -310,9 +346,12 @@ class Wave:
             if reason == YIELD:
                 stacks.rotate_spinning(stacks.group)
                 routine.place_warps(stacks.address)
-            self.rows.accesses.write_full()
+            if m.rows >= ROWS:
+                self._write_rows(final=False)
             if m.logged >= m.log_limit:
                 self._write_history()
+                if chain is not None:
+                    chain.end_by_python()
             if m.budget < 0:
                 self._grant(instructions_left(self, m.number))
             if reason == SPINS or (reason == YIELD and routine.only_spins(stacks.address)):
@@ -326,7 +365,7 @@ class Wave:
             stacks.barriers.require_done(program.name, program.source_line, self.numbers)
         self._tier.spend(self._granted - m.budget)
         self.executor.finish()
-        self.rows.accesses.write(final=True)
+        self._write_rows(final=True)
         self._write_history()
         self.rows.finish()
         return True
@@ -337,6 +376,27 @@ class Wave:
         m = self.machine
         self._tier.spend(self._granted - m.budget)
         self._granted = m.budget = min(left, SLICE, self._tier.left)
+
+    def _follow(self, chain: WaveChain) -> None:
+        """Take over the wave that the chain runs now, if it is another one."""
+        if not chain.has_moved:
+            return
+        self.numbers, self.tensors = chain.numbers[chain.present], {}
+        self.fenced.fill(False)
+        self.stacks.forget()
+        assert self._fresh is not None
+        self._granted = self._fresh.budget
+        chain.write_paths(self.rows.history)
+        self.rows.set_blocks(chain.block[chain.present])
+
+    def _write_rows(self, final: bool) -> None:
+        accesses = self.rows.accesses
+        if self._chain is None:
+            accesses.write(final)
+            return
+        blocks, ended = self._chain.take_row_ends()
+        accesses.set_blocks(blocks)
+        accesses.write(final, ended)
 
     def _write_history(self) -> None:
         self.rows.history.write_log(self.stacks.take_log())
@@ -373,6 +433,10 @@ class Wave:
         return self.numbers[self.block_of_warp[warps]]
 
 
+NO_STOP: NDArray[np.int64] = np.zeros(1, np.int64)
+"""Waves that run to their ends."""
+
+
 class WaveMaker:
     """Makes the waves of a launch that a thread runs in turn; an ended wave begins again as one of
     as many other blocks, which takes a tenth of the time."""
@@ -384,6 +448,18 @@ class WaveMaker:
         self._code, self._pools, self._tier = code, pools, tier
         self._guard, self._stored = guard, stored
         self._ended: Wave | None = None
+
+    def run(
+        self, waves: Sequence[NDArray[np.int64]], sink: Sink, stop: NDArray[np.int64] = NO_STOP
+    ) -> None:
+        """Run waves of a kernel without spin loops; if `stop` (1,) is 1, the tier may end them."""
+        done = 0
+        while done < len(waves):
+            wave = self.make(waves[done], sink)
+            done += wave.chain(waves[done:], stop)
+            if not wave.run():
+                raise AssertionError(f"{wave.program.name} waits in no loop, and does not end")
+            self.end(wave)
 
     def make(self, numbers: NDArray[np.int64], sink: Sink) -> Wave:
         """Return a wave of these blocks."""

@@ -113,6 +113,10 @@ FREE = {
     "sums of words of 64 bits": """
         atomicXor((unsigned long long *)a + (b[i] & 63), b[i] * 77777777777ull);
         atomicMin((unsigned *)a + n - 1 - (b[i] & 7), 9u);""",
+    "warps that exit before a barrier": """
+        if (threadIdx.x >= 32 && blockIdx.x % 3 == 0) return;
+        __syncthreads(); a[i] = b[i] + 1;""",
+    "lanes that exit": "if (i % 7 == 2) return; a[i] = b[i]; if (i % 5 == 2) return; b[i] = 3;",
     "no store": "if (b[i] == -7) a[i] = 1;",
 }
 
@@ -207,6 +211,7 @@ def test_rows_beyond_the_limit_are_made_in_order(
 def test_threads_wait_for_rows_to_be_written_before_the_limit(
     tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(parallel, "AMPLE_ROWS", 1)  # chains of one wave
     monkeypatch.setattr(parallel, "AMPLE_LOGGED", 1)
     monkeypatch.setattr(parallel, "MOST_LOGGED", 4 * LOGGED)
     write = parallel.RowLog.write
@@ -219,6 +224,19 @@ def test_threads_wait_for_rows_to_be_written_before_the_limit(
     monkeypatch.setattr(parallel.RowLog, "write", write_late)
     values = np.arange(N, dtype=np.int32)
     assert_same_for_all_jobs(tmp_path, f"{HEAD}{FREE['gather']}}}", values, values)
+    assert written.all_free
+
+
+@pytest.mark.parametrize(("rows", "runs"), [(1, 1 << 18), (70, 1 << 18), (1 << 17, 30), (40, 90)])
+def test_full_buffers_are_written_in_the_middle_of_a_chain(
+    tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch, rows: int, runs: int
+) -> None:
+    monkeypatch.setattr("cutrace.tracer.simt.wave.CHAIN_ROWS", rows)
+    monkeypatch.setattr("cutrace.tracer.simt.wave.RUNS", runs)
+    monkeypatch.setattr("cutrace.tracer.simt.rows.access_rows.ROWS", 8)
+    values = np.arange(N, dtype=np.int32)
+    source = f"{HEAD}{FREE['loops of many lengths']}}}"
+    assert_same_for_all_jobs(tmp_path, source, np.zeros(N, np.int32), values)
     assert written.all_free
 
 

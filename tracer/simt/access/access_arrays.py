@@ -57,6 +57,11 @@ class AccessArrays:
         self._questions.count = 0
 
     @property
+    def initial_span(self) -> tuple[int, int, int]:
+        """The arrays that are reset for a wave, as `InitialArrays.span`."""
+        return self._arrays.span
+
+    @property
     def nbytes(self) -> int:
         """The approximate size in bytes."""
         return self._pointers.nbytes + self._arrays.nbytes

@@ -30,6 +30,9 @@ class Interpreter:
     def enter(self) -> None:
         """Do nothing: no machine code calls back."""
 
+    def restart(self, numbers: Array, rows: int) -> None:
+        """Machine code alone begins no wave."""
+
     def begin_again(self) -> NoReturn:
         """Not used: only waves of machine code begin again."""
         raise NotImplementedError

@@ -2,6 +2,7 @@
 batches.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,8 @@ class RowBuffer(Struct):
 _OF_ROWS = {"row_warp": "i4", "row_step": "u4", "row_base": "i8", "row_pattern": "i4"}
 _OF_RUNS = dict.fromkeys(("run_pc", "run_space", "run_part", "run_count"), "i4")
 _OF_BOTH = _OF_ROWS | _OF_RUNS
+ROW_ARRAYS = tuple(_OF_BOTH)
+"""The arrays of the rows, which grow."""
 
 FEW_ROWS = 1 << 12
 """Rows for which room is reserved at first: to clear room for ROWS takes a while."""
@@ -74,8 +77,11 @@ class AccessRows:
     ) -> None:
         self.sink, self.patterns = sink, patterns
         self._columns = Columns()
-        self._columns.warp_block, self._columns.warp_number = block.view(np.int64), warp
+        self._columns.warps, self._columns.warp_number = len(warp), warp
+        self.set_blocks(block)
         self.buffer, self.buffers = buffer, buffers
+        self.taken = 0
+        """The rows that are written."""
         self._epoch = patterns.epoch
         buffer.table = patterns.store.table
         buffers.bind(buffer, _OF_BOTH, FEW_ROWS)
@@ -84,8 +90,12 @@ class AccessRows:
     def begin_again(self, sink: Sink, block: NDArray[np.uint64]) -> None:
         """Collect the rows of other blocks, in the buffers that the machine has again."""
         self.sink, self._epoch = sink, self.patterns.epoch
-        self._columns.warp_block = block.view(np.int64)
+        self.set_blocks(block)
         self._room = min(len(self.buffer.row_warp), len(self.buffer.run_pc))
+
+    def set_blocks(self, block: NDArray[np.uint64]) -> None:
+        """Set the blocks of the warps: (W,), or (waves, W) of several waves."""
+        self._columns.warp_block = block.view(np.int64)
 
     def report_outside(self, instructions: int) -> None:
         """Count lanes outside of all allocations."""
@@ -135,36 +145,46 @@ class AccessRows:
                     setattr(m, name, self.buffers.widen(name, 2 * size))
         self._room = min(len(m.row_warp), len(m.run_pc))
 
-    def write_full(self) -> None:
-        """Write the batches that are full."""
-        if self.buffer.rows >= ROWS:
-            self.write(final=False)
+    def write(self, final: bool, ended: Sequence[tuple[int, int]] = ()) -> None:
+        """Write batches, each up to the access that reaches ROWS; with `final` write all rows.
 
-    def write(self, final: bool) -> None:
-        """Write batches, each up to the access that reaches ROWS; with `final` write all rows."""
-        m, patterns = self.buffer, self.patterns
-        rows, all_runs, row_pattern = m.rows, m.runs, m.row_pattern
-        ends = None if rows < ROWS else np.cumsum(m.run_count[:all_runs], dtype=np.int64)
-        first = first_run = 0
-        while first < rows:
-            run, last = all_runs, rows
-            if ends is not None:
-                run = int(np.searchsorted(ends, first + ROWS))
-                if run == all_runs and not final:
-                    break
-                run = min(run + 1, all_runs)
-                last = int(ends[run - 1])
-            elif not final:
-                break
+        Waves that have `ended` are written, too: where the rows and the runs of each end.
+        """
+        m, patterns, c = self.buffer, self.patterns, self._columns
+        cuts = self._cuts(ended, final)
+        if not cuts:
+            return
+        (last, last_run), first = cuts[-1], 0
+        c.wave_ends = np.array([*(rows for rows, _ in ended), 1 << 62], np.int64)
+        columns = columns_of(m, c, last, last_run)
+        for end, _ in cuts:
             epoch = patterns.epoch
-            pattern = patterns.write(row_pattern[first:last].view(np.uint32), self.sink)
-            columns = columns_of(m, self._columns, slice(first, last), slice(first_run, run))
-            self.sink.put("accesses", **columns, pattern=pattern)
-            if epoch != patterns.epoch and last < rows:  # later rows name forgotten patterns
-                later = row_pattern[last:rows]
+            pattern = patterns.write(m.row_pattern[first:end].view(np.uint32), self.sink)
+            ours = {name: column[first:end] for name, column in columns.items()}
+            self.sink.put("accesses", **ours, pattern=pattern)
+            if epoch != patterns.epoch and end < m.rows:  # later rows name forgotten patterns
+                later = m.row_pattern[end : m.rows]
                 later[:] = patterns.store.find(*patterns.store.take(later.astype(np.int64)))
-            first, first_run = last, run
-        self._move_down(first, first_run)
+            first = end
+        self.taken += last
+        self._move_down(last, last_run)
+
+    def _cuts(self, ended: Sequence[tuple[int, int]], final: bool) -> list[tuple[int, int]]:
+        """Return where batches end: the numbers of rows and of runs."""
+        m, cuts, first, first_run = self.buffer, [], 0, 0
+        for number, (rows, runs) in enumerate((*ended, (m.rows, m.runs))):
+            is_whole = final or number < len(ended)
+            while rows - first >= ROWS:
+                ends = np.cumsum(m.run_count[first_run:runs], dtype=np.int64)
+                run = int(np.searchsorted(ends, ROWS))
+                if run == len(ends):
+                    break
+                first, first_run = first + int(ends[run]), first_run + run + 1
+                cuts.append((first, first_run))
+            if is_whole and rows > first:
+                first, first_run = rows, runs
+                cuts.append((first, first_run))
+        return cuts
 
     def _move_down(self, first: int, first_run: int) -> None:
         """Move the remaining rows to the start of the buffers."""
@@ -179,14 +199,15 @@ class AccessRows:
 
 
 class Columns(Struct):
-    """Columns of the rows from `first_row` on, in `runs` runs from `first_run` on, of a buffer.
+    """Columns of the rows of the first `runs` runs of a buffer.
 
-    A warp of the wave is the warp `warp_number` of the block `warp_block`.
+    A warp of the wave is the warp `warp_number` of the block `warp_block`, which has `warps` for
+    each wave; the rows of a wave end at `wave_ends`.
     """
 
-    first_row: int
-    first_run: int
     runs: int
+    warps: int
+    wave_ends: I64
     warp_block: I64
     warp_number: U16
     block: I64
@@ -200,9 +221,9 @@ class Columns(Struct):
 
 def fill_columns(m: RowBuffer, c: Columns) -> None:
     """Fill the columns."""
-    row_warp = m.row_warp[c.first_row :]
-    row_step = m.row_step[c.first_row :]
-    row_base = m.row_base[c.first_row :]
+    row_warp = m.row_warp
+    row_step = m.row_step
+    row_base = m.row_base
     warp_block = c.warp_block
     warp_number = c.warp_number
     block = c.block
@@ -213,13 +234,17 @@ def fill_columns(m: RowBuffer, c: Columns) -> None:
     spaces = c.space
     base = c.base
     first = 0
-    for run in range(c.first_run, c.first_run + c.runs):
+    wave = 0
+    for run in range(c.runs):
+        while first >= c.wave_ends[wave]:
+            wave += 1
+        of_wave = wave * c.warps
         last = first + m.run_count[run]
         pc = m.run_pc[run]
         part = m.run_part[run]
         space = m.run_space[run]
         for row in range(first, last):
-            block[row] = warp_block[row_warp[row]]
+            block[row] = warp_block[of_wave + row_warp[row]]
             warp[row] = warp_number[row_warp[row]]
             step[row] = row_step[row]
             parts[row] = part
@@ -238,10 +263,10 @@ _COLUMNS = Layout(
 )
 
 
-def columns_of(buffer: RowBuffer, c: Columns, rows: slice, runs: slice) -> dict[str, NDArray[Any]]:
-    """Return all columns but the patterns of some rows, in these runs; `c` has the warps."""
-    c.first_row, c.first_run, c.runs = rows.start, runs.start, runs.stop - runs.start
-    filled = _COLUMNS.give(c, rows.stop - rows.start)
+def columns_of(buffer: RowBuffer, c: Columns, rows: int, runs: int) -> dict[str, NDArray[Any]]:
+    """Return all columns but the patterns of the first rows, in these runs; `c` has the warps."""
+    c.runs = runs
+    filled = _COLUMNS.give(c, rows)
     (fill,) = compile_routines(fill_columns)
     fill(buffer.address, c.address)
     return filled

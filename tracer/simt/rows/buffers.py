@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....jit.machine_code import address
 from ....jit.structure import Binding, Struct
 
 
@@ -23,6 +24,11 @@ class InitialArrays:
             self.arrays[name][:] = array
         self._initial = self._bytes.copy()
         self.nbytes = 2 * self._bytes.nbytes
+
+    @property
+    def span(self) -> tuple[int, int, int]:
+        """The addresses of the arrays and of their initial values, and the bytes of either."""
+        return address(self._bytes), address(self._initial), self._bytes.nbytes
 
     def begin(self) -> None:
         """Reset the arrays."""

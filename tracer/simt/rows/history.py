@@ -211,29 +211,36 @@ class PathTable:
         self, entries: Entries, warps: int, instructions: NDArray[np.int32],
         branches: NDArray[np.int32], buffers: Buffers,
     ) -> None:  # fmt: skip
-        h = self._histories = Histories()
+        h = Histories()
         h.warps, h.warp, h.block = warps, entries.warp, entries.block
         h.masks, h.repeat = entries.masks, entries.repeat
         h.instructions, h.branches = instructions, branches
-        self._buffers, self._room = buffers, 0
+        self.histories, self.room = h, 0
+        self.columns: Sequence[NDArray[Any]] = ()
+        self._buffers = buffers
         self._places = 1 << (2 * warps).bit_length()
         h.mask = self._places - 1
+
+    def reserve(self, entries: int) -> None:
+        """Make room for a log of so many entries, and for as many entries of paths."""
+        h = self.histories
+        if self.room < max(2 * entries, self._places):
+            self.room = max(2 * entries, self._places)
+            self._buffers.bind(h, _WORK, self.room)
+            self.columns = h.blocks, h.active, h.not_taken, h.targets, h.repeats
+            self._of_warps = h.path[: h.warps], h.ran[: h.warps]
 
     def share(self, entries: int) -> Shared:
         """Return the paths of a log of so many entries; `path` and `steps` of the result are valid
         until the next call."""
-        h = self._histories
-        h.entries, h.total = entries, 0
-        if self._room < max(2 * entries, self._places):
-            self._room = max(2 * entries, self._places)
-            self._buffers.bind(h, _WORK, self._room)
-            self._columns = h.blocks, h.active, h.not_taken, h.targets, h.repeats
-            self._of_warps = h.path[: h.warps], h.ran[: h.warps]
+        h = self.histories
+        h.entries = entries
+        self.reserve(entries)
         (share,) = compile_routines(share_histories)
         path_indices = h.selection[: share(h.address)]
         lengths = h.length[path_indices].astype(np.uint32)
-        total = h.total
-        return Shared(*self._of_warps, lengths, [each[:total].copy() for each in self._columns])
+        total, h.total = h.total, 0
+        return Shared(*self._of_warps, lengths, [each[:total].copy() for each in self.columns])
 
 
 RUNS = 1 << 18
@@ -255,8 +262,18 @@ class HistoryRows:
 
     def begin_again(self, sink: Sink, block: NDArray[np.uint64]) -> None:
         """Collect the control flow of other blocks."""
-        self._sink, self._block = sink, block
+        self._sink = sink
+        self.set_blocks(block)
+
+    def set_blocks(self, block: NDArray[np.uint64]) -> None:
+        """Set the blocks of the warps, which have run nothing yet."""
+        self._block = block
         self._steps[:] = 0
+
+    @property
+    def paths(self) -> PathTable:
+        """Where the paths of logs are found."""
+        return self._paths
 
     @property
     def steps(self) -> int:
@@ -268,15 +285,22 @@ class HistoryRows:
         if not entries:
             return
         shared = self._paths.share(entries)
-        columns = dict(zip(PATHS.names, shared.columns, strict=True))
-        first = self._sink.put("paths", lengths=shared.lengths, **columns)
-        ran = shared.path >= 0
+        self.put(self._block, shared.path, shared.lengths, shared.columns)
+        self._steps += shared.steps
+
+    def put(
+        self, block: NDArray[np.uint64], path: NDArray[np.int64], lengths: NDArray[np.uint32],
+        columns: Sequence[NDArray[Any]],
+    ) -> None:  # fmt: skip
+        """Write the paths of warps of these blocks, as `Shared` has them."""
+        names = dict(zip(PATHS.names, columns, strict=True))
+        first = self._sink.put("paths", lengths=lengths, **names)
+        ran = path >= 0
         who: Any = slice(None) if ran.all() else ran
         self._sink.put(
             "control",
-            block=self._block[who],
+            block=block[who],
             warp=self._warp[who],
             step=self._steps[who].copy(),
-            path=(shared.path[who] + first).astype(np.uint32),
+            path=(path[who] + first).astype(np.uint32),
         )
-        self._steps += shared.steps

@@ -40,6 +40,11 @@ class WaveRows:
         self.accesses.begin_again(sink, block)
         self.history.begin_again(sink, block)
 
+    def set_blocks(self, block: NDArray[np.uint64]) -> None:
+        """Collect the rows of the next wave of a chain, but for its accesses."""
+        self._block = block
+        self.history.set_blocks(block)
+
     def count_lanes_on(self, pc: int, lanes: NDArray[np.uint64]) -> None:
         """Add to an instruction's count of lanes that are on, per block of the wave."""
         self._lanes_on[pc] = self._lanes_on.get(pc, np.uint64(0)) + lanes

@@ -6,7 +6,7 @@ an instruction. An instruction set says where basic blocks begin and end, what t
 """
 
 from collections.abc import Hashable, Iterator, Sequence
-from typing import Any, NoReturn, Protocol
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,18 @@ class InstructionSet(Protocol):
         none."""
 
 
+class Restart(NamedTuple):
+    """What machine code begins the waves of a chain with (chain.py).
+
+    Spans to fill with zeros, address and bytes (n, 2); such spans of each warp's frame, by their
+    offsets in it; the special registers of all blocks, (blocks, bytes).
+    """
+
+    clears: Sequence[tuple[int, int]]
+    zeros: Sequence[tuple[int, int]]
+    tables: NDArray[np.uint8]
+
+
 class Executor(Protocol):
     """A way to run the basic blocks of a wave; it owns the registers."""
 
@@ -80,6 +92,10 @@ class Executor(Protocol):
     def begin_again(self) -> None:
         """Set the registers that machine code of the wave, whose blocks are others now, begins
         with."""
+
+    def restart(self, numbers: NDArray[np.int64], rows: int) -> Restart | None:
+        """Return what waves of the blocks `numbers` (n,) begin with, and make room for so many
+        rows; None if machine code alone cannot begin or end a wave."""
 
     def prepare(self) -> None:
         """Reserve what the next blocks may need."""

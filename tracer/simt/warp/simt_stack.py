@@ -128,8 +128,17 @@ class SimtStacks:
         """Reset all warps of a new or restored schedule to the entry block, all lanes active."""
         self._initial.begin()
         self.schedule.bind(self._bound_below)
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget the barriers and the lanes that wait, once the arrays are reset."""
         self._barriers: Barriers | None = None
         self._meetings: WarpSync | None = None
+
+    @property
+    def initial_span(self) -> tuple[int, int, int]:
+        """The arrays that are reset for a wave, as `InitialArrays.span`."""
+        return self._initial.span
 
     @property
     def barriers(self) -> Barriers:

@@ -7,19 +7,20 @@ from cutrace.tracer.simt.rows.access_rows import Columns, RowBuffer, columns_of
 
 def test_rows_of_runs_get_what_follows_from_their_warp_and_access() -> None:
     buffer = RowBuffer()
-    buffer.run_pc = np.array([0, 9, 7, 9], dtype=np.int32)
-    buffer.run_part = np.array([0, 1, 0, 1], dtype=np.int32)
-    buffer.run_space = np.array([0, 2, 1, 2], dtype=np.int32)
-    buffer.run_count = np.array([3, 2, 1, 2], dtype=np.int32)
-    buffer.row_warp = np.array([0, 0, 0, 0, 3, 2, 1, 0], dtype=np.int32)
-    buffer.row_step = np.array([0, 0, 0, 10, 11, 12, 13, 14], dtype=np.uint32)
-    buffer.row_base = np.array([0, 0, 0, -1, 0, 1, 2, 1 << 40], dtype=np.int64)
+    buffer.run_pc = np.array([9, 7, 9, 0], dtype=np.int32)
+    buffer.run_part = np.array([1, 0, 1, 0], dtype=np.int32)
+    buffer.run_space = np.array([2, 1, 2, 0], dtype=np.int32)
+    buffer.run_count = np.array([2, 1, 2, 3], dtype=np.int32)
+    buffer.row_warp = np.array([0, 3, 2, 1, 0, 0, 0, 0], dtype=np.int32)
+    buffer.row_step = np.array([10, 11, 12, 13, 14, 0, 0, 0], dtype=np.uint32)
+    buffer.row_base = np.array([-1, 0, 1, 2, 1 << 40, 0, 0, 0], dtype=np.int64)
     warps = Columns()
-    warps.warp_block = np.array([5, 5, 1 << 40, 1 << 40], dtype=np.int64)
+    warps.wave_ends, warps.warps = np.array([3, 9]), 4  # of two waves
+    warps.warp_block = np.array([5, 5, 1 << 40, 1 << 40, 6, 6, 7, 7], dtype=np.int64)
     warps.warp_number = np.array([0, 1, 0, 1], dtype=np.uint16)
-    columns = columns_of(buffer, warps, slice(3, 8), slice(1, 4))
+    columns = columns_of(buffer, warps, 5, 3)
     assert {name: column.tolist() for name, column in columns.items()} == {
-        "block": [5, 1 << 40, 1 << 40, 5, 5],
+        "block": [5, 1 << 40, 1 << 40, 6, 6],
         "warp": [0, 1, 0, 1, 0],
         "step": [10, 11, 12, 13, 14],
         "part": [1, 1, 0, 1, 1],
