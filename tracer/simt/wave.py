@@ -22,7 +22,7 @@ from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
 from .memory.memory import BufferPool, Memory, Shadow
 from .ops.lanes import LANES, Array, Mask
-from .rows.access_rows import ROWS, AccessRows
+from .rows.access_rows import AccessRows
 from .rows.buffers import MOST_CLEARED, Buffers
 from .rows.history import RUNS, Entries, PathTable
 from .rows.pattern import PatternTable
@@ -346,7 +346,7 @@ class Wave:
             if reason == YIELD:
                 stacks.rotate_spinning(stacks.group)
                 routine.place_warps(stacks.address)
-            if m.rows >= ROWS:
+            if self.rows.accesses.is_full:
                 self._write_rows(final=False)
             if m.logged >= m.log_limit:
                 self._write_history()

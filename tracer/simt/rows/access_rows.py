@@ -145,6 +145,11 @@ class AccessRows:
                     setattr(m, name, self.buffers.widen(name, 2 * size))
         self._room = min(len(m.row_warp), len(m.run_pc))
 
+    @property
+    def is_full(self) -> bool:
+        """Whether a batch may be full."""
+        return self.buffer.rows >= ROWS
+
     def write(self, final: bool, ended: Sequence[tuple[int, int]] = ()) -> None:
         """Write batches, each up to the access that reaches ROWS; with `final` write all rows.
 
