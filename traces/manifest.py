@@ -119,82 +119,33 @@ def _check_version(value: object, where: str) -> None:
 
 
 def encode(value: Any, kind: Any, where: str) -> Any:
-    """Return `value`, which must be of the annotated type `kind`, as a JSON value."""
-    return _encoder(kind)(value, where)
+    """Return `value` as a JSON value; CutraceError unless a reader can decode it as a `kind`."""
+    encoded = _encode(value)
+    try:
+        decoder(kind)(encoded)
+    except WrongValue as wrong:
+        raise CutraceError(wrong.message(where)) from None
+    return encoded
 
 
-_Encoder: TypeAlias = Callable[[Any, str], Any]
-"""Encodes a value; the second argument is its place for messages."""
-
-
-@cache
-def _encoder(kind: Any) -> _Encoder:
-    """Return the encoder for values of an annotated type."""
-    if isinstance(kind, type) and is_dataclass(kind):
-        return _record_encoder(kind)
-    if get_origin(kind) is tuple:
-        return _tuple_encoder(kind)
-    if get_origin(kind) is dict:
-        return _encode_texts
-    if kind is Space:
-        return _encode_space
-    return lambda value, where: _checked(_plain(value), kind, where)
-
-
-def _record_encoder(kind: type) -> _Encoder:
-    usual = {} if kind is Manifest else defaults(kind)
-    keys = [
-        (name, hint, hint in PLAIN, _encoder(hint), usual.get(name, _NONE))
-        for name, hint in hints(kind).items()
-    ]
-
-    def encode_record(value: Any, where: str) -> dict[str, Any]:
-        if not isinstance(value, kind):
-            _checked(value, kind, where)
-        encoded = {}
-        for name, hint, is_plain, inner, default in keys:
-            item = getattr(value, name)
-            if item is default or (type(item) is type(default) and item == default):
-                continue
-            as_it_is = is_plain and type(item) is hint
-            encoded[name] = item if as_it_is else inner(item, f"{where}.{name}")
-        return encoded
-
-    return encode_record
-
-
-def _tuple_encoder(kind: Any) -> _Encoder:
-    inner = [_encoder(each) for each in get_args(kind) if each is not Ellipsis]
-    repeated, plain = Ellipsis in get_args(kind), {get_args(kind)[0]} & PLAIN
-
-    def encode_tuple(value: Any, where: str) -> list[Any]:
-        if not isinstance(value, tuple):
-            _checked(value, list, where)
-        if repeated and {*map(type, value)} <= plain:
-            return list(value)
-        encoders = inner * len(value) if repeated else inner
-        _check_length(len(value), len(encoders), where)
-        return [encoders[i](item, f"{where}[{i}]") for i, item in enumerate(value)]
-
-    return encode_tuple
-
-
-def _encode_texts(value: Any, where: str) -> dict[str, Any]:
-    if not isinstance(value, Mapping):
-        _checked(value, dict, where)
-    return {key: encode(value[key], str, f"{where}[{key!r}]") for key in sorted(value)}
-
-
-def _encode_space(value: Any, where: str) -> str:
-    if not isinstance(value, Space):
-        _checked(value, Space, where)
-    return str(value.name.lower())
-
-
-def _plain(value: Any) -> Any:
-    """Return NumPy scalars as Python's own, and non-finite floats as text."""
-    if isinstance(value, bool | str):
+def _encode(value: Any) -> Any:
+    """Return a value as JSON has it, NumPy scalars as Python's own, non-finite floats as text."""
+    kind = type(value)
+    if kind in PLAIN:
         return value
+    if kind is tuple:
+        return list(value) if {*map(type, value)} <= PLAIN else [*map(_encode, value)]
+    if kind is Space:
+        return value.name.lower()
+    if is_dataclass(kind):
+        encoded = {}
+        for name, default in _usual(kind):
+            item = getattr(value, name)
+            if item is not default and not (type(item) is type(default) and item == default):
+                encoded[name] = item if type(item) in PLAIN else _encode(item)
+        return encoded
+    if isinstance(value, Mapping):
+        return {key: _encode(value[key]) for key in sorted(value)}
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, Real):
@@ -202,17 +153,11 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _check_length(length: int, expected: int, where: str) -> None:
-    if length != expected:
-        raise CutraceError(f"{where}: {length} values, expected {expected}")
-
-
-def _checked(value: Any, kind: Any, where: str) -> Any:
-    kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
-    if type(value) in kinds:
-        return value
-    expected = " or ".join(NAMES.get(k, f"a {k.__name__}") for k in kinds)
-    raise CutraceError(f"{where}: expected {expected}, found {shown(value)}")
+@cache
+def _usual(kind: type) -> Sequence[tuple[str, Any]]:
+    """Return the fields of a dataclass, and the value with which each is left out."""
+    usual = {} if kind is Manifest else defaults(kind)
+    return [(field.name, usual.get(field.name, _NONE)) for field in fields(kind)]
 
 
 NAMES = {
