@@ -12,6 +12,9 @@ import numpy as np
 
 from ..base.dataclass import dataclass
 
+CODE_BYTES = 16
+"""Bytes of a machine instruction since 7.0."""
+
 NO_SCOREBOARD = 7
 _FIELDS = {"operation": 9, "stall": 4, "sets": 3, "reads": 3, "waits": 6, "guarded": 1}
 """Width of each field in bits."""

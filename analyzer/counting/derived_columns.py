@@ -14,12 +14,10 @@ from ...models.replay.device.device import Device
 from ...models.replay.histogram.counts import LaunchCounts
 from ...models.replay.interface.model import ACCESSES
 from ...models.replay.schedule.place import Waves, count_padding_lanes, count_waves
-from ...traces.machine_schedule import count_instructions
+from ...traces.machine_schedule import CODE_BYTES, count_instructions
 from ...traces.schema import Launch
 
 CLUSTER = ("cluster_x", "cluster_y", "cluster_z")
-CODE_BYTES = 16
-"""Bytes of a machine instruction since 7.0."""
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
 

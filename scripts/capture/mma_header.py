@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from cutrace.tracer.front.sass import BYTES, sections
+from cutrace.tracer.front.sass import sections
+from cutrace.traces.machine_schedule import CODE_BYTES
 
 TEMPLATE = r"""
 #include <mma.h>
@@ -99,7 +100,8 @@ def loops(cubin: bytes) -> Iterator[tuple[str, int]]:
         if section.name.startswith(".text."):
             code = section.of(cubin)
             words = [
-                int.from_bytes(code[at : at + BYTES], "little") for at in range(0, len(code), BYTES)
+                int.from_bytes(code[at : at + CODE_BYTES], "little")
+                for at in range(0, len(code), CODE_BYTES)
             ]
             sizes = [
                 _back(word) for word in words if word & 0x1FF == _BRA and word >> 12 & 15 != _ALWAYS
@@ -111,7 +113,7 @@ def _back(branch: int) -> int:
     """Return how many instructions a branch on sm_90 goes back, itself included."""
     high = branch >> 34 & (1 << 48) - 1
     high -= (high >> 47) << 48
-    return -((high << 8 | branch >> 16 & 255) * 4 // BYTES)
+    return -((high << 8 | branch >> 16 & 255) * 4 // CODE_BYTES)
 
 
 def main(out: Path) -> None:

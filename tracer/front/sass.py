@@ -11,9 +11,8 @@ from dataclasses import field
 from typing import TypeAlias
 
 from ...base.dataclass import dataclass
-from ...traces.machine_schedule import Scheduled
+from ...traces.machine_schedule import CODE_BYTES, Scheduled
 
-BYTES = 16
 OPERATIONS = {
     **{0x180: "LD", 0x181: "LDG", 0x183: "LDL", 0x184: "LDS", 0x185: "ST", 0x186: "STG"},
     **{0x187: "STL", 0x188: "STS", 0x18A: "ATOM", 0x18B: "ATOM", 0x18C: "ATOMS", 0x18D: "ATOMS"},
@@ -49,8 +48,8 @@ class MachineInstruction:
 
 def decode(code: bytes) -> Iterator[MachineInstruction]:
     """Yield the instructions that access memory or change the control flow."""
-    for address in range(0, len(code) - BYTES + 1, BYTES):
-        word = int.from_bytes(code[address : address + BYTES], "little")
+    for address in range(0, len(code) - CODE_BYTES + 1, CODE_BYTES):
+        word = int.from_bytes(code[address : address + CODE_BYTES], "little")
         operation, predicate = OPERATIONS.get(word & 0x1FF), word >> 12 & 15
         if operation and predicate == 15:
             yield MachineInstruction(address, f"!{operation}", 0, True)
@@ -83,7 +82,7 @@ def read_facts(cubin: bytes, kernel: str, arch: int) -> Facts:
     if code is None or not lines:
         return Facts()
     line, last = dict[int, int](), 0
-    for address in range(0, code.size, BYTES):
+    for address in range(0, code.size, CODE_BYTES):
         last = line[address] = lines.get(address, last)
     facts_by_line: dict[int, list[MachineInstruction]] = {}
     for each in decode(code.of(cubin)):
@@ -229,8 +228,8 @@ _SPLIT_OFFSETS = 90
 
 def read_schedule(code: bytes, pcs: Mapping[int, int], arch: int) -> Iterator[Scheduled]:
     """Yield the instructions of a function in order; `pcs` maps addresses to pcs."""
-    for address in range(0, len(code) - BYTES + 1, BYTES):
-        word = int.from_bytes(code[address : address + BYTES], "little")
+    for address in range(0, len(code) - CODE_BYTES + 1, CODE_BYTES):
+        word = int.from_bytes(code[address : address + CODE_BYTES], "little")
         operation, control = word & 0x1FF, word >> 105
         yield Scheduled(
             pc=pcs[address],
@@ -254,4 +253,4 @@ def _target(word: int, address: int, arch: int) -> int:
     else:
         words = (word >> 34 & (1 << 30) - 1) << 8 | word >> 16 & 0xFF
     signed = words - (1 << 38) if words >> 37 else words
-    return (address + 4 * signed) // BYTES + 1
+    return (address + 4 * signed) // CODE_BYTES + 1

@@ -1,34 +1,29 @@
-"""Memory, barriers and warps in machine code: loads, stores, atomics, shuffles, textures, calls."""
+"""Memory in machine code: loads, stores, atomics, copies past the registers, matrices."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
-from ...base.dataclass import dataclass
 from ...base.errors import KernelFault
 from ...traces.schema import Space
 from ..simt.access.cluster import SPAN, START
 from ..simt.memory.memory import WINDOWS
-from ..simt.texture.query import SURFACES
+from .constant import SHARED_WINDOW
 from .cubin import Code, Instruction
-from .frame import DRIVER_FUNCTIONS
-from .lift import COPIER, SHARED_WINDOW, Lifter, Operand, function_address, registers
-
-Handler = Callable[[Lifter], None]
+from .lift import Handler, Lifter
+from .operand import Operand, registers
 
 _TERM = re.compile(r"(U?R)(Z|\d+)((?:\.\w+)*)|(-?0x[0-9a-f]+)")
 _WIDTHS = {
     **{"U8": ("u8", 1), "S8": ("s8", 1), "U16": ("u16", 1), "S16": ("s16", 1)},
     **{"64": ("b32", 2), "128": ("b32", 4)},
 }
-_SCOPES = {"CTA": "cta", "SM": "cta", "GPU": "gpu", "SYS": "sys", "VC": "sys"}
+SCOPES = {"CTA": "cta", "SM": "cta", "GPU": "gpu", "SYS": "sys", "VC": "sys"}
 _SPACES = {"G": ".global", "S": ".shared", "L": ".local", "": ""}
 _HINTS = ("EF", "EL", "LU", "EU", "NA", "E", "U", "LTC64B", "LTC128B", "LTC256B", "PRIVATE")
 """Modifiers that say how a cache keeps a line, or that an address has 64 bits."""
-COUNTED, AGREED = "%R901", "%P901"
-"""Registers for the result of a barrier's reduction, which B2R reads."""
 
 
 def address_of(lifter: Lifter, operand: Operand, space: str) -> str:
@@ -96,16 +91,17 @@ def _generic(lifter: Lifter, base: str, offset: int) -> str:
 def _order(lifter: Lifter, store: bool = False) -> str:
     """Return the memory order of a load or a store."""
     if lifter.has("CONSTANT"):
-        lifter.take(*_SCOPES)
+        lifter.take(*SCOPES)
         return ".nc"
     strong = lifter.has("STRONG")
-    scope = lifter.take(*_SCOPES)
+    scope = lifter.take(*SCOPES)
     if lifter.has("MMIO"):
         return ".mmio.relaxed.sys"
-    return f".relaxed.{_SCOPES[scope[0]]}" if strong and scope else ""
+    return f".relaxed.{SCOPES[scope[0]]}" if strong and scope else ""
 
 
-def _vector(names: list[str], always: bool = False) -> str:
+def vector_of(names: list[str], always: bool = False) -> str:
+    """Return registers as one operand; a single one has no braces unless `always` is set."""
     return names[0] if len(names) == 1 and not always else f"{{{', '.join(names)}}}"
 
 
@@ -128,13 +124,13 @@ def _load(space: str) -> Handler:
         tail = ".nc" if order == ".nc" else ""
         form = f"ld{relaxed}{name}{tail}{vector}.{kind}"
         if not condition:
-            lifter.emit(form, _vector(names), address, guarded=True)
+            lifter.emit(form, vector_of(names), address, guarded=True)
             return
         # Where it is false the result is zero; the address may be in the registers of the result.
         loads, output = lifter.both(lifter.predicate(condition[0])), [lifter.new() for _ in names]
         for each in output:
             lifter.emit("mov.b32", each, "0")
-        lifter.lines.append((f"@{loads} {form} {_vector(output)}, {address};", lifter.now))
+        lifter.lines.append((f"@{loads} {form} {vector_of(output)}, {address};", lifter.now))
         for each, value in zip(names, output, strict=True):
             lifter.emit("mov.b32", each, value, guarded=True)
 
@@ -169,7 +165,7 @@ def _store(space: str) -> Handler:
                 pairs = zip(names[::2], names[1::2], strict=True)
                 names = [word for pair in pairs for word in _mbarrier_pair(lifter, *pair)]
         vector = f".v{count}" if count > 1 else ""
-        lifter.emit(f"st{order}{name}{vector}.{kind}", address, _vector(names), guarded=True)
+        lifter.emit(f"st{order}{name}{vector}.{kind}", address, vector_of(names), guarded=True)
 
     return lift
 
@@ -202,7 +198,7 @@ def _mbarrier_pair(lifter: Lifter, low: str, high: str) -> tuple[str, str]:
 _UPDATES = {
     name: name.lower() for name in ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR", "EXCH")
 }
-_KINDS = {
+KINDS = {
     **{"32": "u32", "U32": "u32", "S32": "s32", "64": "u64", "U64": "u64", "S64": "s64"},
     **{"F32": "f32", "F64": "f64", "F16x2": "f16x2", "BF16_V2": "bf16x2", "BF16x2": "bf16x2"},
 }
@@ -217,7 +213,7 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
     """Return the function of ATOMG, ATOMS, ATOM, RED and REDG."""
 
     def lift(lifter: Lifter) -> None:
-        lifter.take("E", "STRONG", "FTZ", "RN", *_SCOPES)
+        lifter.take("E", "STRONG", "FTZ", "RN", *SCOPES)
         name = f".{space}" if space else ""
         if lifter.has("POPC"):  # lanes at one address are counted in one go
             lifter.refuse_if(not lifter.has("INC"))
@@ -239,7 +235,7 @@ def _atomic(space: str, reduces: bool = False) -> Handler:
         if (vector := [m for m in lifter.modifiers if m in _VECTORS]) or lifter.has("128"):
             _update_several(lifter, name, space, operation, vector, reduces)
             return
-        kind = lifter.one(_KINDS, "u32")
+        kind = lifter.one(KINDS, "u32")
         size = 8 if kind.endswith("64") else 4
         if operation in ("and", "or", "xor", "exch", "cas"):
             kind = f"b{8 * size}"
@@ -286,14 +282,14 @@ def _update_several(
         kind, count = _VECTORS[vector[0]]
         form = f"{verb}{name}.v{count}.{kind}.{operation}{'.noftz' * ('x2' in kind)}"
         results = [] if to is None else [
-            _vector([lifter.new() for _ in range(count)] if to.is_zero else registers(to, count))
+            vector_of([lifter.new() for _ in range(count)] if to.is_zero else registers(to, count))
         ]  # fmt: skip
-        lifter.emit(form, *results, address, _vector(registers(values[0], count)), guarded=True)
+        lifter.emit(form, *results, address, vector_of(registers(values[0], count)), guarded=True)
         return
     wide = []
     for each in values:
         pairs = _as_registers(lifter, [lifter.wide(_next_register(each, n)) for n in (0, 2)])
-        wide.append(lifter.compute("mov.b128", _vector(pairs), kind="q"))
+        wide.append(lifter.compute("mov.b128", vector_of(pairs), kind="q"))
     output = lifter.new("q")
     lifter.emit(f"atom{name}.{operation}.b128", output, address, *wide, guarded=True)
     if to is not None and not to.is_zero:
@@ -412,12 +408,6 @@ def _partly(lifter: Lifter, address: str, size: int) -> tuple[str, str]:
     return f"[{start}]", lifter.compute("sub.u32", str(size), low)
 
 
-def stop(lifter: Lifter) -> None:
-    """BPT.TRAP: the kernel ends with an error."""
-    lifter.one({"TRAP": ""})
-    lifter.emit("trap", guarded=True)
-
-
 def close_group(lifter: Lifter) -> None:
     """LDGDEPBAR: the copies so far are a group."""
     lifter.require(0)
@@ -449,106 +439,6 @@ def move_matrix(lifter: Lifter) -> None:
            guarded=True)  # fmt: skip
 
 
-def barrier(lifter: Lifter) -> None:
-    """BAR: of a block; the result of a reduction is read by B2R."""
-    lifter.take("DEFER_BLOCKING")
-    form = lifter.one({"SYNC": "sync", "ARV": "arrive", "RED": "red"})
-    if form == "red":
-        operation = lifter.one({"POPC": "popc.u32", "AND": "and.pred", "OR": "or.pred"})
-        *numbers, holds = lifter.require(2, 3)
-        words = [lifter.word(each) for each in numbers]
-        lifter.emit(f"bar.red.{operation}", COUNTED if operation == "popc.u32" else AGREED, *words,
-               lifter.predicate(holds), guarded=True)  # fmt: skip
-        return
-    numbers = lifter.require(1, 2)
-    lifter.emit(f"bar.{form}", *(lifter.word(each) for each in numbers), guarded=True)
-
-
-def barrier_result(lifter: Lifter) -> None:
-    """B2R.RESULT: the result of a barrier's reduction."""
-    lifter.refuse_if(not lifter.has("RESULT"))
-    to, *holds = lifter.require(1, 2)
-    if to.number >= 0:
-        lifter.emit("mov.b32", lifter.to(to), COUNTED)
-    if holds and holds[0].number >= 0:
-        lifter.emit("mov.pred", lifter.to(holds[0]), AGREED)
-
-
-def wait_for_warp(lifter: Lifter) -> None:
-    """WARPSYNC: the lanes of a mask go on together; COLLECTIVE says up to where they must."""
-    if lifter.has("COLLECTIVE"):
-        lifter.operands.pop()
-    if lifter.has("ALL"):
-        lifter.require(0)
-        lifter.meet("-1")
-        return
-    lifter.take("EXCLUSIVE")
-    (mask,) = lifter.require(1)
-    lifter.meet(lifter.word(mask))
-
-
-def shuffle(lifter: Lifter) -> None:
-    """SHFL: the register of another lane."""
-    form = lifter.one({"IDX": "idx", "UP": "up", "DOWN": "down", "BFLY": "bfly"})
-    valid, to, value, by, clamp = lifter.require(5)
-    target = lifter.to(to) if to.number >= 0 else lifter.new()
-    if valid.number >= 0:
-        target = f"{target}|{lifter.to(valid)}"
-    lifter.emit(
-        f"shfl.{form}.b32",
-        target,
-        lifter.word(value),
-        lifter.word(by),
-        lifter.word(clamp),
-        guarded=True,
-    )
-
-
-def vote(lifter: Lifter) -> None:
-    """VOTE: which lanes hold a predicate, and whether any or all do."""
-    form = lifter.one({"ANY": "any", "ALL": "all", "EQ": "uni"})
-    operands = lifter.require(2, 3)
-    holds = lifter.predicate(operands[-1])
-    for to in operands[:-1]:
-        if to.kind == "R" and to.number >= 0:
-            lifter.emit("vote.ballot.b32", lifter.to(to), holds, guarded=True)
-    for to in operands[:-1]:
-        if to.kind == "P" and to.number >= 0:
-            lifter.emit(f"vote.{form}.pred", lifter.to(to), holds, guarded=True)
-
-
-def match_lanes(lifter: Lifter) -> None:
-    """MATCH: the lanes that have the same value."""
-    form = lifter.one({"ANY": "any", "ALL": "all"})
-    wide = lifter.has("U64")
-    lifter.take("U32")
-    *results, value = lifter.require(2, 3)
-    word = lifter.wide(value) if wide else lifter.word(value)
-    bits = "b64" if wide else "b32"
-    if len(results) == 2:
-        valid, to = results
-        target = lifter.to(to)
-        if valid.number >= 0:
-            target += f"|{lifter.to(valid)}"
-    else:
-        target = lifter.to(results[0])
-    lifter.emit(f"match.{form}.{bits}", target, word, guarded=True)
-
-
-def reduce_lanes(lifter: Lifter) -> None:
-    """REDUX and CREDUX: the sum, the least, ... of the lanes' values."""
-    names = {"SUM": "add", "MIN": "min", "MAX": "max", "AND": "and", "OR": "or", "XOR": "xor"}
-    operation = lifter.one(names, "and")
-    kind, more = lifter.one({"S32": "s32", "U32": "u32", "F32": "f32"}, "u32"), ""
-    if kind == "f32":
-        more = ".abs" * lifter.has("ABS") + ".NaN" * lifter.has("NAN")
-    to, value = lifter.require(2)
-    kind = "b32" if operation in ("and", "or", "xor") else kind
-    read = lifter.single if kind == "f32" else lifter.word
-    form = f"redux.{operation}{more}.{kind}"
-    lifter.emit(form, lifter.to(to), read(value), guarded=True)
-
-
 def ask_space(lifter: Lifter) -> None:
     """QSPC: whether a generic address is one of a space."""
     lifter.take("E")
@@ -556,292 +446,6 @@ def ask_space(lifter: Lifter) -> None:
     to, _, place = lifter.require(3)
     inner = address_of(lifter, place, "")
     lifter.emit(f"isspacep.{space}", lifter.to(to), inner[1 : inner.rindex("+")])
-
-
-_GEOMETRIES = {
-    **{f"{n}D": f"{n}d" for n in (1, 2, 3)}, **{f"ARRAY_{n}D": f"a{n}d" for n in (1, 2)},
-    "CUBE": "cube", "ARRAY_CUBE": "acube",
-}  # fmt: skip
-_OFFSET_BITS = {"TEX": 4, "TLD": 4, "TLD4": 6}
-"""Bits of an offset in texels: those of the next axis are behind, in a gather from 8 on."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The source operands of a texture read: its handle, and registers with the layer, the
-    coordinates, the level and the offsets, in this order."""
-
-    geometry: str
-    handle: str
-    layer: list[str]
-    axes: list[str]
-    level: list[str]
-    offset: list[str]
-
-
-def texture(lifter: Lifter) -> None:
-    """TEX, TLD and TLD4: the four channels of a texel, or one channel of four texels; a mask says
-    which are written."""
-    texts = list(lifter.now.operands)
-    at = next((n for n, text in enumerate(texts) if text in _GEOMETRIES), None)
-    if at is None:
-        raise lifter.refuse("cutrace does not know this kind of texture")
-    mask = int(texts[at + 1], 16) if texts[at + 1 :] else 0xF
-    gathers = lifter.opcode == "TLD4"
-    channel = lifter.one({name: name.lower() for name in "RGBA"}) if gathers else ""
-    splits, has_level = lifter.has("SCR"), lifter.has("LL")
-    has_offset = lifter.has("AOFFI")
-    lifter.take("LZ", "NODEP", "CL", *("B" * (not gathers)))
-    lifter.refuse_if(lifter.modifiers or len(texts) > at + 2)
-    operands = lifter.operands[:at]
-    missing = operands.pop(0) if operands[0].kind == "P" else None
-    second, first, *sources = operands
-    handle, sources = _handle(lifter, sources)
-    place = _place(lifter, texts[at], handle, sources, splits, (has_level, has_offset))
-    verb = f"tld4.{channel}" if gathers else "tex.level" if has_level else "tex"
-    _fetch(lifter, verb, place, mask, (first, second))
-    if missing is not None:  # no texel is
-        lifter.emit("setp.ne.u32", lifter.to(missing), "0", "0", guarded=True)
-
-
-def _handle(lifter: Lifter, operands: list[Operand]) -> tuple[str, list[Operand]]:
-    """Return the handle of a texture, and the operands before it; behind it are zeros."""
-    number = next((n for n, o in enumerate(operands) if o.text.startswith("UR")), None)
-    if number is not None:
-        handle, operands, extras = (
-            lifter.wide(operands[number]), operands[:number], operands[number + 1 :]
-        )  # fmt: skip
-    else:
-        *operands, extra, index = operands
-        extras, handle = [extra], lifter.constant(f"c[0x0][{4 * index.number:#x}]", 8)
-    if any(o.kind != "#" or o.number for o in extras):
-        raise lifter.refuse("cutrace does not know this kind of texture")
-    return handle, operands
-
-
-def _place(
-    lifter: Lifter, name: str, handle: str, sources: list[Operand], splits: bool,
-    more: tuple[bool, bool],
-) -> _Place:  # fmt: skip
-    """Read the registers of coordinates. The second operand has the values after them, or with
-    `splits` the second half of all values."""
-    geometry = _GEOMETRIES[name]
-    layers = int(geometry[0] == "a")
-    axes = 3 if "cube" in geometry else int(geometry.strip("ad"))
-    total = layers + axes + sum(more)
-    first = -(-total // 2) if splits else layers + axes
-    counts = [first, total - first] if total > first else [first]
-    lifter.refuse_if(
-        len(sources) != len(counts) or any(o.kind != "R" or o.negative for o in sources)
-    )
-    words = [
-        word
-        for operand, count in zip(sources, counts, strict=True)
-        for word in (["0"] * count if operand.is_zero else registers(operand, count))
-    ]
-    level = words[layers + axes :][: more[0]]
-    offset = words[total - more[1] :]
-    return _Place(geometry, handle, words[:layers], words[layers:][:axes], level, offset)
-
-
-def _fetch(
-    lifter: Lifter, verb: str, place: _Place, mask: int, results: tuple[Operand, Operand]
-) -> None:
-    by_element = lifter.opcode == "TLD"
-    kind = "s32" if by_element else "f32"
-    words = place.layer + [_coordinate(word, by_element) for word in place.axes]
-    words += words[-1:] * (len(words) == 3)  # a vector has 1, 2 or 4
-    texels = [lifter.new() for _ in range(4)]
-    operands = [_vector(texels, always=True), f"[{place.handle}, {_vector(words, always=True)}]"]
-    operands += [_coordinate(word, by_element) for word in place.level]
-    if place.offset:
-        bits = _OFFSET_BITS[lifter.opcode]
-        apart = 8 if lifter.opcode == "TLD4" else bits
-        steps = [
-            lifter.compute("bfe.s32", place.offset[0], str(number * apart), str(bits))
-            for number in range(len(place.axes))
-        ]
-        operands.append(_vector(steps + steps[-1:] * (len(steps) == 3), always=True))
-    lifter.emit(f"{verb}.{place.geometry}.v4.b32.{kind}", *operands, guarded=True)
-    written_texels = [texel for number, texel in enumerate(texels) if mask >> number & 1]
-    places: list[str] = []
-    for each in results:
-        if each.number >= 0:
-            places += registers(each, 2)
-    for to, texel in zip(places, written_texels, strict=False):
-        lifter.emit("mov.b32", to, texel)
-
-
-def _coordinate(word: str, by_element: bool) -> str:
-    return "0f00000000" if word == "0" and not by_element else word
-
-
-_ELEMENTS = {
-    **{name: (f"b{name[1:]}", 1) for name in ("U8", "S8", "U16", "S16")},
-    **{"64": ("b32", 2), "128": ("b32", 4)},
-}
-_SURFACES = {
-    **{f"{n}D": f"{n}d" for n in (1, 2, 3)}, **{f"{n}D_ARRAY": f"a{n}d" for n in (1, 2)}
-}  # fmt: skip
-_OUTSIDE = {"TRAP": "trap", "IGN": "zero"}
-_CHANNELS = {"R": "1", "RG": "2", "RGBA": "4"}
-
-
-def _surface(lifter: Lifter) -> tuple[str, str, list[Operand]]:
-    """Return the geometry, the place, and the operands besides of an access of a surface."""
-    geometry = lifter.one(_SURFACES)
-    lifter.take("STRONG", *_SCOPES)
-    *operands, place = _surface_operands(lifter)
-    inner = re.fullmatch(r"\[R(\d+|Z)\]", place.text)
-    if inner is None:
-        raise lifter.refuse(f"cutrace does not know the address `{place.text}`")
-    axes, layers = int(geometry.strip("ad")), int(geometry[0] == "a")
-    words = ["0"] * (axes + layers)
-    if inner[1] != "Z":
-        words = [f"%R{int(inner[1]) + n}" for n in range(axes + layers)]
-    words = words[axes:] + words[:axes]  # the layer is behind the coordinates
-    words += words[-1:] * (len(words) == 3)
-    return geometry, _vector(words, always=True), operands
-
-
-def _surface_operands(lifter: Lifter) -> list[Operand]:
-    """Return the operands of an access: its value, its handle, and its place at the end."""
-    places = [o for o in lifter.operands if o.kind == "["]
-    value, *handle = (o for o in lifter.operands if o.kind != "[")
-    lifter.refuse_if(len(places) != 1 or not handle or value.kind != "R" or value.suffix)
-    return [value, *handle, *places]
-
-
-def surface(lifter: Lifter) -> None:
-    """SULD, SUST and SURED: a load, a store, an update at a byte of a surface (`.BA`), or at a
-    texel of it."""
-    mode = lifter.one(_OUTSIDE, "clamp")
-    by_texel = lifter.has("P") or not lifter.has("BA")
-    lifter.take("D")
-    geometry, words, (value, *handles) = _surface(lifter)
-    handle = _surface_handle(lifter, handles)
-    place = f"[{handle}, {words}]"
-    form = f"{'p' if by_texel else 'b'}.{geometry}"
-    if lifter.opcode == "SURED":
-        _update_surface(lifter, by_texel, geometry, mode, (place, value))
-        return
-    if by_texel:
-        lifter.refuse_if(lifter.opcode == "SULD")
-        kind, count = "b32", int(lifter.one(_CHANNELS, "4"))
-    else:
-        kind, count = _ELEMENTS[forms[0]] if (forms := lifter.take(*_ELEMENTS)) else ("b32", 1)
-    if lifter.modifiers:
-        raise lifter.refuse(f"cutrace does not know the modifier `.{lifter.modifiers[0]}`")
-    vector = f".v{count}" if count > 1 else ""
-    names = ["0"] * count if value.is_zero else registers(value, count)
-    if kind != "b32":
-        half = lifter.new("h")
-        if lifter.opcode == "SUST":
-            lifter.emit("cvt.u16.u32", half, names[0])
-        names, wide = [half], names
-    if lifter.opcode == "SUST":
-        lifter.emit(f"sust.{form}{vector}.{kind}.{mode}", place, _vector(names, always=True),
-                    guarded=True)  # fmt: skip
-        return
-    if value.is_zero:
-        names = [lifter.new("h" if kind != "b32" else "r") for _ in names]
-    lifter.emit(f"suld.{form}{vector}.{kind}.{mode}", _vector(names, always=True), place,
-                guarded=True)  # fmt: skip
-    if kind != "b32" and not value.is_zero:
-        lifter.emit(f"cvt.u32.u{kind[1:]}", wide[0], half, guarded=True)
-
-
-def _surface_handle(lifter: Lifter, operands: list[Operand]) -> str:
-    """Return the handle of a surface. Code for 8.0 and newer reads only its lower word."""
-    if operands[0].text.startswith("UR"):
-        if any(o.kind != "#" or o.number for o in operands[1:]):
-            raise lifter.refuse("cutrace does not know this kind of surface")
-        output = lifter.new("d")
-        upper = lifter.compute("mov.b32", str(SURFACES >> 32))
-        lifter.emit("mov.b64", output, f"{{%{operands[0].text}, {upper}}}")
-        return output
-    extra, index = operands
-    if extra.kind != "#" or extra.number:
-        raise lifter.refuse("cutrace does not know this kind of surface")
-    return lifter.constant(f"c[0x0][{4 * index.number:#x}]", 8)
-
-
-def _update_surface(
-    lifter: Lifter, by_texel: bool, geometry: str, mode: str, operands: tuple[str, Operand]
-) -> None:
-    place, value = operands
-    names = ("ADD", "MIN", "MAX", "AND", "OR")
-    operation = lifter.one({name: name.lower() for name in names})
-    kind = lifter.one(_KINDS, "u32")
-    if operation in ("and", "or"):
-        kind = f"b{kind[1:]}"
-    lifter.refuse_if(lifter.modifiers or (by_texel and kind[0] != "b" and operation != "add"))
-    kind = f"b{kind[1:]}" if by_texel else kind
-    word = lifter.wide(value) if kind.endswith("64") else lifter.word(value)
-    form = f"sured.{'p' if by_texel else 'b'}.{operation}.{geometry}.{kind}.{mode}"
-    lifter.emit(form, place, word, guarded=True)
-
-
-def call(lifter: Lifter) -> None:
-    """CALL.ABS: call a function of the driver by its address from constant bank 4."""
-    if not lifter.has("ABS"):
-        raise lifter.refuse("cutrace does not know this call")
-    lifter.take("NOINC")
-    lifter.require(1)
-    names = sorted({each.name for each in lifter.code.pointers.values() if not each.section})
-    unknown = [name for name in names if name not in DRIVER_FUNCTIONS and name != COPIER]
-    if unknown or not names:
-        listed = ", ".join(unknown) or "an address"
-        raise lifter.refuse(f"cutrace does not know the machine's calls of {listed}")
-    if len(names) == 1:
-        _call_function(lifter, names[0])
-        return
-    where = lifter.wide(lifter.operands[0])
-    for name in names:
-        same, end = lifter.new("p"), f"C{lifter.now.address:x}_{name}"
-        lifter.emit("setp.ne.u64", same, where, str(function_address(lifter.code, name)))
-        lifter.lines.append((f"@{same} bra {end};", lifter.now))
-        _call_function(lifter, name)
-        lifter.label(end)
-    lifter.compute("mov.b32", "0")
-
-
-def _copy_to_cluster(lifter: Lifter) -> None:
-    """Lift a call of the driver's bulk copy: R4 has the place in the memory of a block of the
-    cluster, R6 and R7 the source, R8 the bytes, R10 the mbarrier."""
-    more = lifter.displacement + START
-    source = lifter.compute("mov.b64", "{%R6, %R7}", kind="d")
-    form = "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-    lifter.emit(form, f"[%R4+{more}]", f"[{source}]", "%R8", f"[%R10+{more}]", guarded=True)
-
-
-def _call_function(lifter: Lifter, name: str) -> None:
-    if name == COPIER:
-        _copy_to_cluster(lifter)
-        return
-    parameters, result = DRIVER_FUNCTIONS[name]
-    at, number, passed = f"{name}{lifter.now.address:x}", 4, []
-    for index, size in enumerate(parameters):
-        passed.append(f"{at}_{index}")
-        lifter.lines.append((f".param .b{8 * size} {passed[-1]};", None))
-        number += number % 2 if size == 8 else 0
-        word = f"%R{number}"
-        if size == 8:
-            word = lifter.compute("mov.b64", f"{{%R{number}, %R{number + 1}}}", kind="d")
-        lifter.emit(f"st.param.b{8 * size}", f"[{passed[-1]}]", word, guarded=False)
-        number += size // 4
-    arguments = f"({', '.join(passed)})"
-    if not result:
-        lifter.emit("call.uni", name, arguments, guarded=False)
-        return
-    lifter.lines.append((f".param .b{8 * result} {at}_result;", None))
-    lifter.emit("call.uni", f"({at}_result)", name, arguments, guarded=False)
-    if result == 4:
-        lifter.emit("ld.param.b32", "%R4", f"[{at}_result]", guarded=False)
-        return
-    word = lifter.new("d")
-    lifter.emit("ld.param.b64", word, f"[{at}_result]", guarded=False)
-    lifter.emit("mov.b64", "{%R4, %R5}", word, guarded=False)
 
 
 HANDLERS: Mapping[str, Handler] = {
@@ -859,20 +463,8 @@ HANDLERS: Mapping[str, Handler] = {
     "RED": _atomic("global", reduces=True),
     "REDG": _atomic("global", reduces=True),
     "LDGSTS": copy_async,
-    "BPT": stop,
     "LDGDEPBAR": close_group,
     "DEPBAR": wait_scoreboard,
     **dict.fromkeys(("LDSM", "STSM"), move_matrix),
-    "BAR": barrier,
-    "B2R": barrier_result,
-    "WARPSYNC": wait_for_warp,
-    "SHFL": shuffle,
-    "VOTE": vote,
-    "VOTEU": vote,
-    "MATCH": match_lanes,
-    **dict.fromkeys(("REDUX", "CREDUX"), reduce_lanes),
     "QSPC": ask_space,
-    **dict.fromkeys(("TEX", "TLD", "TLD4"), texture),
-    **dict.fromkeys(("SULD", "SUST", "SURED"), surface),
-    "CALL": call,
 }

@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from ..simt.access.cluster import START
 from .access import COUNT, address_of
-from .arithmetic import Handler, nothing
-from .lift import Lifter, Operand, registers
+from .lift import Handler, Lifter
+from .move import nothing
+from .operand import Operand, registers
 
 
 def _lanes(lifter: Lifter) -> str:

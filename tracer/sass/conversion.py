@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .arithmetic import Handler
-from .lift import Lifter, Operand
+from .lift import Handler, Lifter
+from .operand import Operand
 
 _TYPES = {
     **{f"{kind}{size}": f"{kind.lower()}{size}" for kind in "US" for size in (8, 16, 32, 64)},

@@ -22,7 +22,8 @@ from ...base.cache import Cache, key_of
 from ...base.claim import scratch_folder
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
-from ..front.sass import BYTES, Section, attributes, sections
+from ...traces.machine_schedule import CODE_BYTES
+from ..front.sass import Section, attributes, sections
 from ..front.toolkit import find_file
 
 SCHEMA = 13
@@ -433,8 +434,8 @@ def _instructions(
     symbols: Mapping[int, Symbol],
 ) -> Iterator[Instruction]:
     for number, each in enumerate(listed):
-        at = BYTES * number
-        word = int.from_bytes(code[at : at + BYTES], "little")
+        at = CODE_BYTES * number
+        word = int.from_bytes(code[at : at + CODE_BYTES], "little")
         attributes = each.get("other-attributes", {})
         guard = each.get("predicate", "").lstrip("@")
         if guard == _ALL_PREDICATES:  # nvdisasm takes an operand for the predicate

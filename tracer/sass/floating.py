@@ -6,14 +6,14 @@ from dataclasses import replace
 from .arithmetic import (
     JOINTS,
     ORDERS,
-    Handler,
     as_register,
     choose,
     compare_into,
     split_operands,
 )
 from .conversion import source_value
-from .lift import Lifter, Operand
+from .lift import Handler, Lifter
+from .operand import Operand
 
 FLOAT_ORDERS = {
     **ORDERS,

@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .arithmetic import JOINTS, Handler, choose, compare_into
+from .arithmetic import JOINTS, choose, compare_into
 from .floating import FLOAT_ORDERS, without_signs
-from .lift import Lifter, Operand
+from .lift import Handler, Lifter
+from .operand import Operand
 
 _HALVES = {"H0_H0": (0, 0), "H1_H1": (1, 1), "H1_H0": (1, 0), "H0_NH1": None}
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
 from ...traces.imports.sass import facts_of
-from ...traces.machine_schedule import pack_schedule
+from ...traces.machine_schedule import CODE_BYTES, pack_schedule
 from ..front.resources import assemble_for, find_body, mark_lines, single_kernel
-from ..front.sass import BYTES, read_lines, read_schedule, sections
+from ..front.sass import read_lines, read_schedule, sections
 from ..isa.table import instruction_rows, to_table
 from ..ptx.kernel import CallTarget, Kernel, Location, Module, Symbol, Variable
 from ..ptx.kernel import Instruction as Operation
@@ -18,12 +18,28 @@ from ..ptx.link import link_kernel
 from ..ptx.parse import parse_module
 from ..simt.kernel.layout import shared_layout
 from ..simt.kernel.spin_loop import link_with_divergent_sync
-from . import access, arithmetic, bulk, conversion, floating, half, product, tensor_memory
+from . import (
+    access,
+    arithmetic,
+    bulk,
+    call,
+    conversion,
+    exchange,
+    floating,
+    half,
+    move,
+    product,
+    tensor_memory,
+    texture,
+)
 from .cubin import Code, Cubin, Instruction, read_code, reading
 from .lift import Lifted, Lifter
 from .reconvergence import find_meetings, reconverge
 
-_FAMILIES = (arithmetic, floating, conversion, half, access, product, bulk, tensor_memory)
+_FAMILIES = (
+    *(arithmetic, floating, half, conversion, move, access, texture, product, exchange, call),
+    *(bulk, tensor_memory),
+)
 HANDLERS = {opcode: handler for each in _FAMILIES for opcode, handler in each.HANDLERS.items()}
 _STACK = "machine_stack"
 _RESERVED = "reserved_shared_memory"
@@ -83,7 +99,7 @@ def _lifted(
             pc for pc, each in enumerate(linked.instructions)
             if each.mnemonic == "bar.warp.sync"
             and (owner := lifted.lines.get(each.ptx_line - first))
-            and owner.address % BYTES
+            and owner.address % CODE_BYTES
         }  # fmt: skip
         linked = link_kernel(parsed, like.name, linked.meetings | meetings)
     machine = _with_rows(linked, like, code, lifted, first, places)
@@ -137,7 +153,7 @@ def _with_rows(
         text = f"/*{owner.address:04x}*/ {owner.text}{_callee(each)}"
         instructions.append(replace(each, text=text, location=places.get(owner.address)))
     if rows[-1] == len(owners):
-        owners.append(Instruction(owners[-1].address + BYTES, "BPT.TRAP", ("0x1",), "", 1))
+        owners.append(Instruction(owners[-1].address + CODE_BYTES, "BPT.TRAP", ("0x1",), "", 1))
     (span,) = linked.functions
     layout = shared_layout(like)
     shared = tuple(replace(v, space="shared") for v in layout.variables.values())
@@ -169,7 +185,7 @@ def _callee(operation: Operation) -> str:
 
 def _schedule(code: Code, owners: Sequence[Instruction]) -> str:
     """Return the schedule of the code; unreachable words have a pc of no instruction."""
-    pcs = dict.fromkeys(range(0, len(code.text), BYTES), len(owners))
+    pcs = dict.fromkeys(range(0, len(code.text), CODE_BYTES), len(owners))
     pcs |= {each.address: row for row, each in enumerate(owners)}
     return pack_schedule([*read_schedule(code.text, pcs, code.capability)])
 
@@ -214,7 +230,7 @@ def _table(machine: MachineKernel) -> pa.Table:
                 for name in ("access", "reads", "writes", "order", "scope", "cache", "space")
             }
             entry["bytes"] = lifted["bytes"] if row in touching else facts.bytes
-        if each.address % BYTES:  # no instruction of the code
+        if each.address % CODE_BYTES:  # no instruction of the code
             entry["class"] = "free"
         rows.append(entry)
     numbers = {block: n for n, block in enumerate(dict.fromkeys(row["block"] for row in rows))}

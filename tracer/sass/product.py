@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .arithmetic import Handler
-from .lift import Lifter, Operand, registers
+from .lift import Handler, Lifter
+from .operand import Operand, registers
 
 _SHAPES = {"1684": "m16n8k4", "1688": "m16n8k8", "16816": "m16n8k16", "16832": "m16n8k32",
            "8816": "m8n8k16", "8832": "m8n8k32", "16864": "m16n8k64", "88128": "m8n8k128",

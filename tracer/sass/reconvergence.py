@@ -12,11 +12,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import TypeAlias
 
-from ..front.sass import BYTES
+from ...traces.machine_schedule import CODE_BYTES
 from ..ptx.kernel import NO_BLOCK, BasicBlock, Kernel
 from ..ptx.reconvergence import find_warp_syncs
 from .cubin import Instruction
-from .lift import Flow
+from .flow import Flow
 
 Barriers: TypeAlias = tuple[tuple[str, int], ...]
 """The barriers that are set, outermost first: their names and the places where lanes wait."""
@@ -33,13 +33,13 @@ def find_barriers(flow: Flow) -> Mapping[int, Barriers]:
         after = _after(instruction, before[address])
         taken, other = _broken(flow, at, instruction)
         ways = [
-            (target, _without(after, other if target == address + BYTES else taken))
+            (target, _without(after, other if target == address + CODE_BYTES else taken))
             for target in _successors(flow, instruction)
         ]
         is_call = instruction.opcode.startswith("CALL.REL")
         if is_call and flow.subroutines.intersection(flow.targets(instruction)):
             # A subroutine begins without barriers, and returns with those of its call.
-            ways = [(target, ()) for target, _ in ways] + [(address + BYTES, after)]
+            ways = [(target, ()) for target, _ in ways] + [(address + CODE_BYTES, after)]
         for target, barriers in ways:
             if target not in at:
                 continue
@@ -66,8 +66,12 @@ def _broken(
     opposite = branch.guard[1:] if branch.guard[0] == "!" else f"!{branch.guard}"
     address = branch.address
     for _ in range(_BREAKS_BEFORE):
-        address -= BYTES
-        if address not in at or address + BYTES in flow.labels or at[address].opcode[:3] == "BRA":
+        address -= CODE_BYTES
+        if (
+            address not in at
+            or address + CODE_BYTES in flow.labels
+            or at[address].opcode[:3] == "BRA"
+        ):
             break
         if at[address].opcode.startswith("BREAK"):  # or BREAK.RELIABLE
             if at[address].guard == branch.guard:
@@ -96,7 +100,7 @@ def _successors(flow: Flow, instruction: Instruction) -> list[int]:
         targets: list[int] = []
     else:
         targets = flow.targets(instruction)
-    after = instruction.address + BYTES
+    after = instruction.address + CODE_BYTES
     return [*targets, after] if flow.falls(instruction) else targets
 
 
@@ -113,7 +117,7 @@ def _common(one: Barriers, other: Barriers) -> Barriers:
 def reconverge(kernel: Kernel, addresses: list[int], flow: Flow) -> Kernel:
     """Return a kernel whose branches reconverge by barriers; `addresses` are those of its pcs."""
     # The row of a recursion's meeting point lies between two instructions: it belongs to the next.
-    addresses = [-(-each // BYTES) * BYTES for each in addresses]
+    addresses = [-(-each // CODE_BYTES) * CODE_BYTES for each in addresses]
     before = _with_breaks(flow, find_barriers(flow))
     block_at = {addresses[block.first]: block.number for block in reversed(kernel.blocks)}
     last = {each.address: each for each in flow.reached}
@@ -169,7 +173,7 @@ def _stays_converged(
     flow: Flow, at: Mapping[int, Instruction], start: Instruction, place: int
 ) -> bool:
     """Return whether lanes stay together between a BSSY and its reconvergence point."""
-    visited, pending = {place}, [start.address + BYTES]
+    visited, pending = {place}, [start.address + CODE_BYTES]
     while pending:
         address = pending.pop()
         if address in visited or address not in at:
@@ -187,7 +191,7 @@ def _with_breaks(flow: Flow, before: Mapping[int, Barriers]) -> Mapping[int, Bar
     broken: dict[int, frozenset[str]] = {}
     for each in reversed(flow.reached):
         if each.opcode.startswith("BREAK") and not each.guard:
-            after = broken.get(each.address + BYTES, frozenset())
+            after = broken.get(each.address + CODE_BYTES, frozenset())
             broken[each.address] = after | {each.operands[-1]}
     return {at: _without(each, broken.get(at, ())) for at, each in before.items()}
 

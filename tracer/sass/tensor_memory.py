@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator, Mapping
 
 from ..simt.matrix.tensor_memory import LEAST_COLUMNS, WORDS
-from .arithmetic import Handler
 from .bulk import leader, shared_place
-from .lift import Lifter, Operand, registers
+from .lift import Handler, Lifter
+from .operand import Operand, registers
 
 _SHAPES = {"16dp64bit": "16x64b", "16dp128bit": "16x128b", "16dp256bit": "16x256b"}
 _HALVES = {"16dp32bit_t0_t15": "0", "16dp32bit_t16_t31": "16"}

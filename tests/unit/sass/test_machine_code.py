@@ -20,9 +20,10 @@ from cutrace.tracer.front.toolkit import find_file
 from cutrace.tracer.ptx.kernel import Variable
 from cutrace.tracer.sass import access
 from cutrace.tracer.sass.cubin import Code, Cubin, Instruction
+from cutrace.tracer.sass.flow import Flow
 from cutrace.tracer.sass.frame import write_frame
 from cutrace.tracer.sass.kernel import HANDLERS
-from cutrace.tracer.sass.lift import Flow, Lifter
+from cutrace.tracer.sass.lift import Lifter
 from cutrace.tracer.sass.reconvergence import find_barriers
 from cutrace.tracer.session.record_options import RecordOptions, default_options
 from cutrace.tracer.session.source.record import record
