@@ -31,7 +31,7 @@ NOT_KNOWN = {
     "smsp__thread_inst_executed_pred_on.sum": "of divergent kernels as the counters of HARDWARE",
     "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum": "reductions of words far apart: launches.py",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum": "a generic atomic of halves",
-    "smsp__inst_executed_pipe_cbu.sum": "a switch counts its jump three times",
+    "smsp__inst_executed_pipe_cbu.sum": "of interpret as the counters of HARDWARE",
 }
 KEYS = ("source", "launch", "kernel", "code", "counted_by_code")
 

@@ -277,8 +277,22 @@ class Flow:
         for number, place in enumerate(places):
             same = lifter.compute(f"setp.eq.{kind}", value, place, kind="p")
             index = lifter.compute("selp.u32", str(number), index, same)
-        table = f"T{instruction.address:x}"
-        names = ", ".join([*map(label_of, targets), trap_of(instruction.address)])
-        lifter.lines.append((f"{table}: .branchtargets {names};", None))
+        table, labels = f"T{instruction.address:x}", [*map(label_of, targets)]
+        labels.append(trap_of(instruction.address))
+        if instruction.opcode == "BRX" and not lifter.guard:
+            labels.append(f"B{instruction.address:x}")
+            lifter.label(labels[-1])
+            index = self._take_turns(index, str(len(labels) - 1))
+        lifter.lines.append((f"{table}: .branchtargets {', '.join(labels)};", None))
         lifter.emit("brx.idx", index, table)
         self.switches.append(instruction)
+
+    def _take_turns(self, index: str, again: str) -> str:
+        """Return the target of the first lane, and `again` in lanes that have another: they run BRX
+        once more."""
+        lifter = self._lifter
+        lanes = lifter.compute("brev.b32", lifter.compute("activemask.b32"))
+        first = lifter.compute("bfind.shiftamt.u32", lanes)
+        chosen = lifter.compute("shfl.idx.b32", index, first, "31")
+        differs = lifter.compute("setp.ne.u32", index, chosen, kind="p")
+        return lifter.compute("selp.u32", again, chosen, differs)

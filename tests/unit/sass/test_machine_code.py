@@ -858,6 +858,18 @@ __global__ void say(int n) { printf("%d\\n", n); }
     assert times[1] == pytest.approx(times[0], rel=0.1)
 
 
+def test_an_indirect_branch_runs_again_for_each_target(tmp_path: Path) -> None:
+    # lane n goes 16 * (n % 3) bytes behind 0xb0: 11, 11 and 10 lanes, of which those that are left
+    # run the branch again
+    lines = ["BSSY B0, 0xf0", "IMAD.HI.U32 R2, R0, 0x55555556, RZ", "IMAD R2, R2, -0x3, R0",
+             "SHF.L.U32 R2, R2, 0x4, RZ", "BRX R2, 0x0", "IADD3 R4, R4, 0x1, RZ",
+             "IADD3 R4, R4, 0x2, RZ", "IADD3 R4, R4, 0x4, RZ", "BSYNC B0"]  # fmt: skip
+    targets: dict[int, tuple[int, ...]] = {0xA0: (0xB0, 0xC0, 0xD0)}
+    left = run(*lines, targets=targets, trace=tmp_path / "t.cutrace")
+    assert [word for word, _ in left] == [(7, 6, 4)[lane % 3] for lane in range(32)]
+    assert lanes_of(tmp_path / "t.cutrace", "BRX") == [32, 21, 10]
+
+
 @pytest.mark.parametrize(
     ("lines", "where"),
     [
