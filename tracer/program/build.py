@@ -271,9 +271,26 @@ def _run(command: Sequence[str]) -> None:
     answer = run_nvcc(command)
     if answer.returncode:
         message = (answer.stderr.strip() or answer.stdout.strip()) or "it says nothing"
+        if {*_UNDEFINED.findall(message)} == {"main"}:
+            raise CutraceError(_advise_main(command))
         raise CutraceError(f"nvcc does not build it:\n{message}{_advise(command, message)}")
     if answer.stderr.strip():
         print(answer.stderr.strip(), file=sys.stderr)
+
+
+_UNDEFINED = re.compile(r"undefined reference to [`']([^']+)'")
+
+
+def _advise_main(command: Sequence[str]) -> str:
+    """Return what to do about sources without a `main`."""
+    sources = [word for word in command if re.search(r"\.(?:cu|cpp|cc|cxx|c)$", word)]
+    names = [os.path.basename(word) for word in sources]
+    one = next((name for name in names if name.endswith(".cu")), "FILE.cu")
+    return (
+        f"no main in {' and '.join(names) or 'these sources'}: name the file that has it, too, or"
+        f" launch a kernel alone, without --: cutrace record {one} --launch"
+        ' "KERNEL<<<4, 256>>>(a:f32[1024])"'
+    )
 
 
 def _advise(command: Sequence[str], message: str) -> str:

@@ -104,6 +104,14 @@ def test_a_library_that_is_missing_where_a_program_is_built_is_named(
     assert message in said
 
 
+def test_a_source_without_main_is_told_how_a_kernel_is_launched_alone(tmp_path: Path) -> None:
+    (tmp_path / "app.cu").write_text("__global__ void k(float *a) { *a = 1; }\n")
+    said = only_message(cutrace(tmp_path, "record", "app.cu", "--"))
+    assert said.startswith("no main in app.cu: name the file that has it, too, or launch a kernel")
+    assert "record app.cu --launch" in said
+    assert "ld" not in said.split()
+
+
 def test_a_library_that_is_missing_where_a_program_starts_is_told(tmp_path: Path) -> None:
     (tmp_path / "app.cu").write_text("int part();\n" + EMPTY.replace("return", "return part() +"))
     (tmp_path / "part.c").write_text("int part(void) { return 0; }\n")
