@@ -34,6 +34,7 @@ from ..ptx.kernel import (
 )
 from ..ptx.opcodes import MEMORY, destinations, is_barrier, sources
 from ..simt.ops.family import opcodes
+from .fragments import requests_of
 
 _CONTROL = frozenset({"bra", "brx", "call", "ret", "exit", "trap"})
 _EXCHANGE = frozenset({"shfl", "vote", "match", "redux", "activemask", "elect"})
@@ -289,6 +290,8 @@ def bytes_moved(instruction: Instruction) -> int:
         return _copied(instruction)
     if opcode in ("ldmatrix", "stmatrix"):
         return _ROW_OF_A_MATRIX
+    if opcode == "wmma":
+        return requests_of(modifiers).width if modifiers[0] in ("load", "store") else 0
     if opcode not in MEMORY or not instruction.types:
         return 0
     texture = opcode in ("tex", "tld4")

@@ -3,11 +3,12 @@
 The ISA leaves the layout to the hardware. Here a fragment is the matrix in memory order: register k
 of lane l holds the elements from (32 k + l) times the elements per register on; A and B in their
 own layout, C and D row-major. Registers beyond the matrix repeat the first ones. The arithmetic is
-that of `mma`, for tf32 four terms at a time. The accesses write no rows: their form in SASS depends
-on the chip.
+that of `mma`, for tf32 four terms at a time. The accesses write the rows of `isa/fragments.py`: in
+machine code a lane moves the elements that it multiplies.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -15,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....base.dataclass import dataclass
+from ...isa.fragments import requests_of
 from ...ptx.kernel import Instruction
-from ..access.access import Access, as_addresses, read, write
+from ..access.access import Access, as_addresses, read, resolve, write
 from ..decode.address import describe, elements
 from ..decode.decoder import Decoder, Fetch, StepTable
 from ..decode.shuffle_vote import by_warp
@@ -114,14 +116,39 @@ def _addresses(group: Group, matrix: Matrix, access: Access, stride: Fetch, numb
     return addresses
 
 
+def _requests(
+    instruction: Instruction, matrix: Matrix, access: Access, stride: Fetch
+) -> Callable[[Group], None]:
+    """Return a function that writes the rows of a load or store."""
+    requests = requests_of(instruction.modifiers)
+    words, lanes = max(requests.width // 4, 1), requests.line.shape[1]
+    kind = np.dtype(f"u{min(requests.width, 4)}")
+    few = np.arange(LANES) < lanes
+
+    def record(group: Group) -> None:
+        start = as_addresses(np.asarray(access.address(group.frame)))
+        pitch = stride(group.frame).astype(np.int64)
+        mine = group.guarded_lanes(access.guard) & few
+        for part, (line, column) in enumerate(zip(requests.line, requests.column, strict=True)):
+            places = np.zeros((2, LANES), np.int64)
+            places[:, :lanes] = line, column
+            at = start + (places[0] * pitch + places[1]) * matrix.bits // 8
+            own = replace(access, dtype=kind, count=words, part=part, hidden=False)
+            resolve(group, mine, own, own.addresses(group, at))
+
+    return record
+
+
 def _load(decoder: Decoder, instruction: Instruction) -> Step:
     matrix = _matrix(instruction)
     kind = "b64" if matrix.bits == 64 else "b32"
     stores = [decoder.store(e, kind) for e in elements(instruction.operands[0])]
     access, stride = _places(decoder, instruction, matrix, 1)
     is_sum = instruction.modifiers[1] == "c"
+    record = _requests(instruction, matrix, access, stride)
 
     def load(group: Group) -> None:
+        record(group)
         parts = []
         lanes = group.guarded(access.guard)
         for number in range(matrix.used):
@@ -141,8 +168,10 @@ def _store(decoder: Decoder, instruction: Instruction) -> Step:
     kind = "b64" if matrix.bits == 64 else "b32"
     fetches = [decoder.fetch(e, kind) for e in elements(instruction.operands[1])]
     access, stride = _places(decoder, instruction, matrix, 0)
+    record = _requests(instruction, matrix, access, stride)
 
     def store(group: Group) -> None:
+        record(group)
         lanes = group.guarded(access.guard)
         register_words = registers_of(group, fetches)
         if not matrix.by_rows:
