@@ -36,12 +36,14 @@ from ..traces.schema import Launch, Manifest
 from .counting.atomic_contention import AtomicContention, count_contention
 from .counting.bounds import Bound, find_bounds, find_roof, sampled_bounds
 from .counting.derived_columns import (
+    HOST_COLUMNS,
     LAUNCH_COLUMN,
     Added,
     launch_facts,
     sums_of_each,
     widen,
     with_apart,
+    with_host_memory,
     with_levels,
     with_zeros,
 )
@@ -65,7 +67,7 @@ from .machine.machine_code import SINCE, machine_shares
 from .occupancy.occupancy import resident_text
 from .text.launch_text import kept_text
 from .time.estimate import Estimate, EstimateInput, estimate, estimate_between, sum_by_pc
-from .time.host_memory import find_host_traffic, find_uncounted, moved_pages, why_no_estimate
+from .time.host_memory import find_host_traffic, moved_pages, why_no_estimate
 from .time.sample_warps import Ran, SampledWarps
 from .time.units import PROFILED
 
@@ -121,7 +123,8 @@ def _profile_alike(
     """Yield the profiles of launches of one kernel counted on one device."""
     first = counted[0]
     device, instructions = question.devices[first.counts.device], first.instructions
-    table = _together([one.counts.counts for one in counted])
+    launches = [one.counts.launch for one in counted]
+    table = with_host_memory(_together([one.counts.counts for one in counted]), launches, device)
     lanes_on = _together([one.counts.lanes_on for one in counted])
     table = with_mix(
         with_flops(with_lanes(table, lanes_on, instructions), instructions), instructions
@@ -134,7 +137,8 @@ def _profile_alike(
     table = widen(table, places, around)
     mixed = _together([one.counts.mixed for one in counted])
     if mixed.height:
-        mixed = with_levels(with_zeros(mixed, (*FLOP_COLUMNS, *MIX_COLUMNS)))
+        mixed = with_zeros(mixed, (*FLOP_COLUMNS, *MIX_COLUMNS, *HOST_COLUMNS))
+        mixed = with_levels(mixed)
         mixed = with_pipes(
             with_apart(mixed, instructions, device.capability), instructions, device.capability
         )
@@ -181,8 +185,7 @@ def _profile(
         **launch_facts(counted, device),
         "bound_ps": round(bounds[0].ns * 1000) if bounds else None,
     }
-    uncounted = find_uncounted(one.instructions, by_pc)
-    unknown = uncounted or why_no_estimate(counts, launch, one.instructions, by_pc)
+    unknown = why_no_estimate(counts, launch, one.instructions, by_pc)
     estimated = None if unknown else _estimate(one, by_pc, bounds, device, counts)
     facts["estimated_ps"] = round(estimated.ns * 1000) if estimated else None
     for unit in PROFILED:
@@ -190,7 +193,7 @@ def _profile(
     facts["millionths"] = 10**6
     facts["ps_of_ns"] = 1000  # a column: polars would divide many launches by a scalar differently
     unread = _unread_code(launch, device) if question.options.code == CODE[0] else ""
-    warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if, uncounted))
+    warnings = (*kept_text(launch), *one.supposed, *_warnings(counted, sums, as_if))
     warnings = (*warnings, unread) if unread and not refusal else warnings
     assumption = moved_pages(counts, launch) if estimated else ""
     warnings = (*warnings, assumption) if assumption else warnings
@@ -221,7 +224,6 @@ def _profile(
         estimate_between=None if refusal or unknown else _between(one, raw, by_pc, device),
         within=load_interval(device),
         unknown=unknown,
-        uncounted=uncounted,
         footprint=one.footprint if launch.kept.has_accesses else None,
     )
 
@@ -238,7 +240,8 @@ def _estimate(
     if not bounds or not one.ran or not measured or not device.chip.clock_mhz:
         return None
     request = _estimate_input(one, by_pc, bounds, device, measured)
-    request = replace(request, host=find_host_traffic(counts, one.counts.launch))
+    link = device.chip.host_gb_per_s
+    request = replace(request, host=find_host_traffic(counts, one.counts.launch, link))
     return estimate(request, one.ran(), measured)
 
 
@@ -269,15 +272,13 @@ def _estimate_input(
     )
 
 
-def _warnings(
-    counts: LaunchCounts, sums: Mapping[str, int], as_if: bool, uncounted: str
-) -> Iterator[str]:
+def _warnings(counts: LaunchCounts, sums: Mapping[str, int], as_if: bool) -> Iterator[str]:
     """Yield warnings that invalidate or restrict the numbers of a launch on a device."""
     if counts.occupancy.refusal and not as_if:
         return
     if counts.occupancy.refusal:
         yield f"{counts.occupancy.refusal}; counted as if it could"
-    if counts.launch.kept.is_whole and did_nothing(sums) and not uncounted:
+    if counts.launch.kept.is_whole and did_nothing(sums):
         yield NOTHING
 
 

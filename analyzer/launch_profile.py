@@ -67,8 +67,7 @@ class LaunchProfile(Packing):
     pairs, the lower and upper end of each bound that can be inferred. `estimate` is the estimated
     time, if latencies of the device's capability were measured; `estimate_between` is the least and
     the greatest time of a sample, whatever the caches contain. `within` are the ends of measured
-    over estimated times on this device. `unknown` is why there is no estimate, `uncounted` which
-    accesses the counts lack; empty if none.
+    over estimated times on this device. `unknown` is why there is no estimate; empty if none.
 
     `warnings` are the subset of `remarks` without which no number should be read.
 
@@ -103,7 +102,6 @@ class LaunchProfile(Packing):
     estimate_between: tuple[Estimate, Estimate] | None = None
     within: tuple[float, float] = WITHIN
     unknown: str = ""
-    uncounted: str = ""
     footprint: Callable[[], pl.DataFrame] | None = None
     same: "LaunchProfile | None" = None
 

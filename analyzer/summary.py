@@ -44,13 +44,15 @@ class SharedAccess:
 @dataclass(frozen=True, slots=True)
 class Caches:
     """Hit rates of loads, 0 to 1 (None: no such cache, or no load), and bytes of DRAM: all, and
-    those written.
+    those written; then bytes over the link to the host.
     """
 
     l1_hit_rate: float | None
     l2_hit_rate: float | None
     dram_bytes: int
     dram_bytes_written: int
+    host_bytes_read: int = 0
+    host_bytes_written: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,8 @@ def _caches(launch: LaunchProfile) -> Caches | None:
     if all(launch.counters[name] is None for name in names):
         return None
     l1, l2 = (_share(launch.counters[f"{level}_hit_rate"]) for level in ("l1", "l2"))
-    caches = Caches(l1, l2, _count(launch, *names), _count(launch, names[1]))
+    host = (_count(launch, f"host_bytes_{what}") for what in ("read", "written"))
+    caches = Caches(l1, l2, _count(launch, *names), _count(launch, names[1]), *host)
     return caches if caches != Caches(None, None, 0, 0) else None
 
 

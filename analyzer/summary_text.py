@@ -209,13 +209,17 @@ def _caches_text(facts: Summary) -> str:
     rates = {"L1": caches.l1_hit_rate, "L2": caches.l2_hit_rate}
     hits = ", ".join(f"{k} hits {_percent(rate)}" for k, rate in rates.items() if rate is not None)
     written = caches.dram_bytes_written
-    moved = {"read from DRAM": caches.dram_bytes - written, "written to DRAM": written}
-    dram = (
+    moved = {
+        **{"read from DRAM": caches.dram_bytes - written, "written to DRAM": written},
+        "read from the host over PCIe": caches.host_bytes_read,
+        "written to the host over PCIe": caches.host_bytes_written,
+    }
+    parts = (
         f"{amount_text(Bound(DRAM, 0.0, amount, 'bytes'))} {what}"
         for what, amount in moved.items()
         if amount
     )
-    return "; ".join(filter(None, (hits, ", ".join(dram))))
+    return "; ".join(filter(None, (hits, ", ".join(parts))))
 
 
 def _residency_text(fits: Residency) -> str:

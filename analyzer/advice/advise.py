@@ -163,8 +163,6 @@ def _idle(launch: LaunchProfile) -> str:
     """Return why there may be no advice: the launch did nothing, or its results are not kept."""
     counts = launch.raw.counts
     sums = {name: int(counts[name].sum()) for name in counts.columns if name.endswith("_requests")}
-    if launch.uncounted:
-        return f": {launch.uncounted}"
     if not launch.launch.kept.is_whole or not kept_nothing(sums):
         return ""
     return f": {NOTHING if did_nothing(sums) else NOT_KEPT}"

@@ -39,6 +39,8 @@ ON_AN_SM: Sequence[tuple[str, str, Sequence[str], str]] = (
     ("special", "special function units", ["lanes_single_special"], "lane instructions"),
 )
 """Resources of an SM: rate, name, the raw counts that are summed, and their unit."""
+HOST = {"PCIe": "host_bytes_read", "PCIe, stores": "host_bytes_written"}
+"""Each way of the link to the host, and its raw count."""
 EXACT_BYTES = 10_000
 SEVEN_DIGITS = 10**7
 ATOMICS = ("global_atomic_requests", "global_reduction_requests")
@@ -84,6 +86,9 @@ def _bounds(
 
     moved = total(["dram_bytes_read", "dram_bytes_written"])
     yield Bound("DRAM", moved / device.chip.memory_gb_per_s, moved, "bytes")
+    for resource, name in HOST.items():  # reads and stores pass each other
+        if amount := total([name]):
+            yield Bound(resource, amount / device.chip.host_gb_per_s, amount, "bytes")
     cycles = device.chip.clock_mhz / 1000  # cycles per nanosecond
     if not cycles:
         return

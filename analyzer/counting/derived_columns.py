@@ -17,6 +17,8 @@ from ...models.replay.schedule.place import Waves, count_padding_lanes, count_wa
 from ...traces.machine_schedule import CODE_BYTES, count_instructions
 from ...traces.schema import Launch
 
+PINNED = "pinned"
+"""The `memory` of an array that lies in the host's memory, which kernels access over its link."""
 CLUSTER = ("cluster_x", "cluster_y", "cluster_z")
 LIMITS = ("blocks", "warps", "registers", "shared", "barriers")
 
@@ -107,6 +109,62 @@ def sums_of_each(counts: pl.DataFrame, launches: int) -> Sequence[Mapping[str, i
     return [rows.get(number) or dict.fromkeys(sums.columns, 0) for number in range(launches)]
 
 
+HOST_COLUMNS = (
+    "host_reads",
+    "host_stores",
+    "host_updates",
+    "host_bytes_read",
+    "host_bytes_written",
+)
+"""Sectors of the host's memory that SMs read, store and update, and bytes over the link to it."""
+SECTOR = 32
+
+
+def with_host_memory(
+    counts: pl.DataFrame, launches: Sequence[Launch], device: Device
+) -> pl.DataFrame:
+    """Add HOST_COLUMNS, and take what belongs to arrays in the host's memory out of DRAM's.
+
+    LAUNCH_COLUMN has the index of the launch. An H100 sends each request of its L1s over the link:
+    neither are equal ones joined, nor does L2 keep what was read
+    (tests/validate/caches/h100_host.csv). A device that shares the host's memory has no link.
+    """
+    owners: dict[tuple[str, ...], list[int]] = {}
+    for number, launch in enumerate(launches if device.chip.host_gb_per_s else ()):
+        names = tuple(each.name for each in launch.arrays if each.memory == PINNED)
+        owners.setdefault(names, []).append(number)
+    owners.pop((), None)
+    if not owners:
+        return with_zeros(counts, HOST_COLUMNS)
+    array = pl.col("array").cast(pl.String)
+    pairs = (pl.col(LAUNCH_COLUMN).is_in(n) & array.is_in(names) for names, n in owners.items())
+    mine = pl.any_horizontal(pairs).cast(pl.Int64)
+    reads = {name: pl.col(name) for name in counts.columns if name.endswith("_l2_reads")}
+    for name in counts.columns:
+        if name.endswith("_joined"):
+            reads[f"{name.rpartition('_')[0].rpartition('_')[0]}_l2_reads"] += mine * pl.col(name)
+    counts = counts.with_columns(reads[name].alias(name) for name in reads)
+
+    def total(end: str, *kinds: str) -> pl.Expr:
+        names = [name for name in counts.columns if name.endswith(end)]
+        names = [name for name in names if any(f"_{kind}_" in name for kind in kinds)]
+        return (pl.sum_horizontal(pl.lit(0), *names) * mine).cast(pl.Int64)
+
+    updates, stores = total("_l2_writes", "atomic", "reduction"), total("_l2_writes", "store")
+    asked = total("_l2_reads", "load")
+    moved = [SECTOR * (asked + updates), SECTOR * (stores + updates)]
+    if not reads:  # without caches
+        moved = [total(f"_dram_bytes_{way}", *ACCESS_KINDS) for way in ("read", "written")]
+    host = counts.select(
+        column.alias(name)
+        for name, column in zip(HOST_COLUMNS, (asked, stores, updates, *moved), strict=True)
+    )
+    gone = [name for name in counts.columns if name.endswith(_ABSENT)]
+    return counts.with_columns(pl.col(name) * (1 - mine) for name in gone).hstack(host)
+
+
+ACCESS_KINDS = ("load", "store", "atomic", "reduction")
+_ABSENT = ("_dram_bytes_read", "_dram_bytes_written", "_l2_read_hits", "_joined")
 COUNTED = (*Cache.counters, *Memory.counters)
 PREFIXES = tuple(f"{space}_{access}_" for space in ACCESSES for access in ACCESSES[space])
 

@@ -13,6 +13,7 @@ from ...base.dataclass import dataclass
 from ...models.replay.device.device import Device
 from ...models.replay.device.wiring import Stage
 from ...models.replay.interface.model import ACCESSES
+from .bounds import HOST
 
 TITLES = {
     "global": "Global",
@@ -107,6 +108,12 @@ class _Tracer:
             mine = [space for space, way in ways.items() if unit in way]
             title = CACHES.get(unit.name, unit.name)
             boxes.append(Box(unit.name, title, columns[unit.name], self.describe_cache(unit, mine)))
+        host = tuple(self.sums.get(name, 0) for name in HOST.values())
+        if any(host):
+            memory = next(unit.name for unit in units if self.is_memory(unit, spaces))
+            near = next(link.near for link in links.values() if link.far == memory)
+            boxes.append(Box("host", "Host memory", columns[memory], ("over PCIe",)))
+            _add(links, Link(near, "host", *host))
         if any(link.far == MEMORY for link in links.values()):
             boxes.append(Box(MEMORY, "Memory", 2, ("caches not modelled",)))
         return Flow(tuple(boxes), tuple(links.values()))

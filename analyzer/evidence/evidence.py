@@ -32,7 +32,7 @@ from ...models.replay.rows.sites import SPACES
 from ...traces.column import integers
 from ...traces.reader import LaunchTrace, Trace
 from ...traces.schema import Space
-from ..counting.bounds import L1, SHARED
+from ..counting.bounds import HOST, L1, SHARED
 from ..counting.footprint import COLUMN
 from ..launch_profile import LaunchProfile
 from ..profile import count
@@ -282,6 +282,7 @@ WHY = "cutrace why TRACE"
 
 PART_COUNTERS: Mapping[str, Sequence[str]] = {
     "DRAM": ("dram_bytes_read", "dram_bytes_written"),
+    **{resource: (name,) for resource, name in HOST.items()},
     "L2": ("l2_reads", "l2_writes"),
     REQUESTS_TO_L2: ("l2_reads", "l2_writes"),
     "issue slots": ("instructions",),
@@ -296,6 +297,7 @@ STAYS = 0.1
 ON_MEMORY = frozenset({"memory", "L2", "L1"})
 COUNTERS: Mapping[str, Sequence[str]] = {
     "DRAM": ("dram_bytes_read", "dram_bytes_written"),
+    **{resource: (name,) for resource, name in HOST.items()},
     "L2": ("l2_reads", "l2_writes"),
     "L1 data": [f"{name}_bytes_moved" for name in L1],
     "shared memory": [f"{name}_passes" for name in SHARED],
@@ -303,7 +305,7 @@ COUNTERS: Mapping[str, Sequence[str]] = {
     "constant cache": ("const_load_conflicts",),
 }
 """Resource to the raw counters from which an access's part follows."""
-DRAM, SLOTS = "DRAM", "issue slots"
+FAR, SLOTS = ("DRAM", *HOST), "issue slots"
 """Issue slots count as saved only where a rule says that instructions disappear."""
 IDEAL = (("transactions", "ideal_transactions"), ("passes", "ideal_passes"))
 
@@ -343,8 +345,8 @@ def find_gain(
     for bound in bounds:
         resource = bound.resource if not only or bound.resource in only else ""
         less = _fraction(evidence, resource, left_out if resource == SLOTS else parts)
-        if less and resource == DRAM and bound.ns > after:
-            less = min(less, max(0.0, 1 - _least_dram(evidence) / bound.amount))
+        if less and resource in FAR and bound.ns > after:
+            less = min(less, max(0.0, 1 - _least(evidence, resource) / bound.amount))
         after = max(after, bound.ns * (1 - less))
     return bounds[0].ns - after
 
@@ -380,9 +382,9 @@ def estimate_with(
         elif each.what in PART_COUNTERS and (not only or each.what in only):
             its = gone if each.what in SLOT_PARTS else parts
             less = max(less, _share_of(evidence, PART_COUNTERS[each.what], its))
-            if less and each.what == DRAM:
-                moved = sum(evidence.total(name) for name in PART_COUNTERS[DRAM])
-                less = min(less, max(0.0, 1 - _least_dram(evidence) / moved))
+            if less and each.what in FAR:
+                moved = sum(evidence.total(name) for name in PART_COUNTERS[each.what])
+                less = min(less, max(0.0, 1 - _least(evidence, each.what) / moved))
         after.append(Part(each.what, each.ns * (1 - less)))
     return now.ns - combine(now.parts, now.batches) + combine(after, now.batches)
 
@@ -411,24 +413,26 @@ def _l1_share(
     return less / whole if whole else 0.0
 
 
-def _least_dram(evidence: Counted) -> int:
-    """Return the bytes of DRAM that no order of lanes saves: each byte is loaded and stored once.
+def _least(evidence: Counted, resource: str) -> int:
+    """Return the bytes of a memory that no order of lanes saves: each is loaded and stored once.
 
     L2 may still hold stored bytes at the end, so no more of them than are written now.
     """
     least = 0
-    for access, counter in (("load", "dram_bytes_read"), ("store", "dram_bytes_written")):
-        distinct = _footprint(evidence.profile, f"global_{access}_requests")
+    for counter in COUNTERS[resource]:
+        access = "load" if counter.endswith("_read") else "store"
+        distinct = _footprint(evidence.profile, (f"global_{access}_requests", counter))
         least += min(distinct, evidence.total(counter))
     return least
 
 
-def _footprint(profile: LaunchProfile, column: str) -> int:
-    """Return the distinct bytes of the arrays that have requests in a column."""
+def _footprint(profile: LaunchProfile, columns: Sequence[str]) -> int:
+    """Return the distinct bytes of the arrays that have all of some counts."""
     counts = profile.raw.counts
-    if not profile.footprint or column not in counts.columns:
+    if not profile.footprint or not {*columns} <= {*counts.columns}:
         return 0
-    arrays = counts.filter(pl.col(column) > 0)["array"].unique()
+    sums = counts.group_by("array").agg(pl.col(columns).sum())
+    arrays = sums.filter(pl.all_horizontal(pl.col(columns) > 0))["array"]
     return int(profile.footprint().filter(pl.col("array").is_in(arrays.implode()))[COLUMN].sum())
 
 

@@ -15,27 +15,25 @@ from ...base.dataclass import dataclass
 from ...models.replay.device.measured import Measured
 from ...traces.identity_cache import rows_of
 from ...traces.schema import Launch
+from ..counting.derived_columns import PINNED
 from .units import LOADS, STORES, Part, is_scattered
 
-PINNED, MANAGED, MOVED = "pinned", "managed", "moved"
+MANAGED, MOVED = "managed", "moved"
 STARTS_KERNELS = "LaunchDevice"
 """Part of the names of functions with which a kernel launches another."""
 _HEAP = re.compile(r"\b(__cudaCDP2)?([mM]alloc|[fF]ree)\b")
 """Functions of the device's heap: their time depends on which lanes call them and on its state."""
 LINE = 4
 """Sectors of a line."""
-UNCOUNTED = (
-    "what wmma.load and wmma.store access is not counted, since PTX leaves it open: `cutrace nvcc`"
-    " builds with an mma.h that is"
-)
-_MATRIX = re.compile(r"(?:@\S+ )?wmma\.(?:load|store)\b")
+LINK = 63.015
+"""The peak rate of the link of `host` in models/devices/measured/sm_90.csv, GB/s each way."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostTraffic:
     """Lines and single sectors that are read from the host's memory, and those stored there.
 
-    `pcs` are the loads that wait for them.
+    `pcs` are the loads that wait for them. `slowness` is LINK over the rate of the device's link.
     """
 
     lines: float = 0.0
@@ -43,12 +41,16 @@ class HostTraffic:
     stored_lines: float = 0.0
     stored_sectors: float = 0.0
     pcs: frozenset[int] = frozenset()
+    slowness: float = 1.0
 
 
-def find_host_traffic(counts: pl.DataFrame, launch: Launch) -> HostTraffic:
-    """Count what a launch asks of the host's memory, from its raw counts by pc and array."""
+def find_host_traffic(counts: pl.DataFrame, launch: Launch, gb_per_s: float) -> HostTraffic:
+    """Count what a launch asks of the host's memory, from its raw counts by pc and array.
+
+    `gb_per_s` is the rate of the device's link to the host; 0 if it has none.
+    """
     pinned = [each.name for each in launch.arrays if each.memory == PINNED]
-    if not pinned or "global_load_l2_reads" not in counts.columns:
+    if not (pinned and gb_per_s) or "global_load_l2_reads" not in counts.columns:
         return HostTraffic()
     mine = counts.filter(pl.col("array").cast(pl.String).is_in(pinned))
     names = [name for name in mine.columns if name.startswith(("global_load_", "global_store_"))]
@@ -63,26 +65,16 @@ def find_host_traffic(counts: pl.DataFrame, launch: Launch) -> HostTraffic:
                 lines[kind] += moved / LINE
         if row.get("global_load_requests"):
             pcs.add(row["pc"])
-    return HostTraffic(
-        lines["load"], sectors["load"], lines["store"], sectors["store"], frozenset(pcs)
-    )
+    ways = ((lines[kind], sectors[kind]) for kind in ("load", "store"))
+    return HostTraffic(*next(ways), *next(ways), frozenset(pcs), LINK / gb_per_s)
 
 
 def host_times(traffic: HostTraffic, measured: Measured) -> Iterator[Part]:
     """Yield the times of the way from the host's memory, and of that to it."""
-    line, sector = measured.host_ns("line"), measured.host_ns("sector")
+    names = "line", "sector", "stored_line"
+    line, sector, stored = (measured.host_ns(name) * traffic.slowness for name in names)
     yield Part("PCIe", traffic.lines * line + traffic.sectors * sector)
-    stored = measured.host_ns("stored_line")
     yield Part("PCIe, stores", (traffic.stored_lines + traffic.stored_sectors) * stored)
-
-
-def find_uncounted(instructions: pa.Table, sums: Mapping[int, object]) -> str:
-    """Return which accesses of the instructions that ran are not counted; empty if all are."""
-    rows = rows_of(instructions, "pc", "opcode", "text")
-    is_left_out = any(
-        row["opcode"] == "wmma" and row["pc"] in sums and _MATRIX.match(row["text"]) for row in rows
-    )
-    return UNCOUNTED if is_left_out else ""
 
 
 def why_no_estimate(

@@ -102,7 +102,7 @@ def at_clock(device: str, profile: LaunchProfile, launch: LaunchTrace, mhz: floa
     assert measured
     sums, instructions = sums_of_one(profile.raw.counts), launch.instructions()
     turns = partial(count_contention, launch)
-    host = find_host_traffic(profile.raw.counts, launch.launch)
+    host = find_host_traffic(profile.raw.counts, launch.launch, known.chip.host_gb_per_s)
     asked = EstimateInput(
         *(sums, instructions, profile.bounds, launch.launch, int(resident or 1), known, mhz),
         *(turns, host),

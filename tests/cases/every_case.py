@@ -1,5 +1,6 @@
 """Every counter's case, of all vocabularies."""
 
+from cases.cases_host import HOST
 from cases.cases_lsu_exclusions import APART
 from cases.cases_ncu import NCU
 from cases.cases_nvprof import NVPROF
@@ -9,7 +10,7 @@ from cases.counter_cases import CASES as SPECIAL
 
 from cutrace.analyzer.counting.vocabulary import vocabularies
 
-CASES = (*SPECIAL, *PLAIN, *PLACE, *NVPROF, *NCU, *APART)
+CASES = (*SPECIAL, *PLAIN, *PLACE, *NVPROF, *NCU, *APART, *HOST)
 ESTIMATED = {
     *("estimated_time", "gpu__time_duration.sum"),
     *(

@@ -108,3 +108,19 @@ def test_an_h100_joins_reads_of_boxes_by_sms_of_one_gpc() -> None:
     assert [*rows] == [*range(1, 54)]
     assert {sm for sm, sectors in rows.items() if sectors == 256} == {1, 16, 17, 32, 33, 48, 49}
     assert {*rows.values()} == {256, 512}
+
+
+def test_an_h100_asks_the_host_for_each_sector_that_its_sms_ask_for() -> None:
+    """One block reads 64 KB four times, 132 blocks read it, and others their own part (`host.cu`).
+
+    All of it is fetched; memory has the 2,560 to 3,584 bytes of the code and the launch alone."""
+    rows = {(r.pop("kernel"), int(r.pop("blocks"))): r for r in read("h100_host.csv")}
+    counts = {key: {k: int(v) for k, v in row.items()} for key, row in rows.items()}
+    sectors = 65536 // 32
+    assert counts["k06_four_cg", 1]["read"] == 4 * sectors
+    assert counts["k07_all_cg", 132]["read"] == 132 * sectors
+    assert counts["k15_atomic", 64]["sectors"] == 64 * 256 * 4 // 32
+    for (kernel, _), row in counts.items():
+        updates = row["sectors"] - row["read"] - row["stored"]
+        assert row["filled"] - row["read"] - updates in (0, 1), kernel
+        assert row["dram_bytes"] < 3600 or kernel == "k19_add_host", kernel  # reads 256 KB of DRAM

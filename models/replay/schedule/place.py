@@ -30,7 +30,8 @@ class Chip:
     what CUDA reports: the bus width, a clock at which the bus moves two bits per cycle and line
     whatever the kind of memory, and the size of L2 (a part of it holds no lines). A launch reads
     `launch_bytes` of its own, and its code `code_ahead` bytes beyond the end, up to `code_window`
-    bytes from the beginning (`fetch_code`). 0 is unknown.
+    bytes from the beginning (`fetch_code`). `host_gb_per_s` is the peak rate of the link to the
+    host, each way; 0 if the host's memory is the device's own. Elsewhere 0 is unknown.
     """
 
     sms: int
@@ -44,6 +45,7 @@ class Chip:
     code_window: int = 0
     code_ahead: int = 0
     launch_bytes: int = 0
+    host_gb_per_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse clusters of unequal size and negative numbers."""
@@ -52,6 +54,8 @@ class Chip:
                 f"memory of {self.memory_bytes} bytes at {self.memory_gb_per_s} GB/s, "
                 f"{self.clock_mhz} MHz: expected numbers above zero"
             )
+        if self.host_gb_per_s < 0:
+            raise CutraceError(f"host_gb_per_s = {self.host_gb_per_s}: expected 0 or more")
         if min(self.memory_bits, self.memory_mhz, self.l2_bytes) < 0:
             raise CutraceError(
                 f"memory_bits = {self.memory_bits}, memory_mhz = {self.memory_mhz}, l2_bytes = "

@@ -10,9 +10,7 @@ from cutrace.analyzer.machine.machine_code import count_runs, read_machine_code
 from cutrace.analyzer.time.asynchronous import Asynchronous, InFlight
 from cutrace.analyzer.time.chain import MachineWarp
 from cutrace.analyzer.time.host_memory import (
-    UNCOUNTED,
     find_host_traffic,
-    find_uncounted,
     host_times,
     why_no_estimate,
 )
@@ -168,11 +166,14 @@ COUNTS = {
 
 def test_the_host_sends_lines_and_single_sectors_over_pcie() -> None:
     """100 lines of 128 bytes, and 320 sectors of which 4 bytes are asked for."""
-    traffic = find_host_traffic(pl.DataFrame(COUNTS), launch("pinned"))
+    traffic = find_host_traffic(pl.DataFrame(COUNTS), launch("pinned"), 63.015)
     assert (traffic.lines, traffic.sectors, sorted(traffic.pcs)) == (100.0, 320.0, [0, 1])
     times = {part.what: part.ns for part in host_times(traffic, measured())}
     assert times["PCIe"] == pytest.approx(100 * 2.56 + 320 * 1.71)
-    assert find_host_traffic(pl.DataFrame(COUNTS), launch("")).pcs == frozenset()
+    assert find_host_traffic(pl.DataFrame(COUNTS), launch(""), 63.015).pcs == frozenset()
+    slow = find_host_traffic(pl.DataFrame(COUNTS), launch("pinned"), 63.015 / 4)
+    assert next(host_times(slow, measured())).ns == pytest.approx(4 * times["PCIe"])
+    assert find_host_traffic(pl.DataFrame(COUNTS), launch("pinned"), 0.0).pcs == frozenset()
 
 
 def test_nothing_is_estimated_where_pages_move_or_a_kernel_launches_kernels() -> None:
@@ -193,13 +194,6 @@ def test_nothing_is_estimated_where_a_kernel_uses_the_heap(function: str) -> Non
     assert "malloc" in why_no_estimate(counts, launch(""), table, {1: {}})
     own = table.set_column(2, "text", pa.array(["ld.global;", "call.uni (r0), my_malloc, (p0);"]))
     assert why_no_estimate(counts, launch(""), own, {1: {}}) == ""
-
-
-def test_nothing_is_estimated_where_accesses_of_a_matrix_are_not_counted() -> None:
-    texts = "wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32 {%f1};", "@%p1 wmma.load.a.sync {%r1};"
-    table = pa.table({"pc": [0, 1], "opcode": ["wmma", "wmma"], "text": texts})
-    assert find_uncounted(table, {0: {}}) == ""
-    assert find_uncounted(table, {1: {}}) == UNCOUNTED
 
 
 def test_shapes_of_products_take_the_tensor_pipe_for_as_long_as_was_measured() -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from program_run import cutrace
 
 from cutrace.analyzer.profile import analyze
@@ -53,6 +54,10 @@ def test_an_estimate_says_that_pages_move_or_may_have_moved_back(tmp_path: Path)
     moves = "pages of managed memory "
     assert unknown == ["", "", moves, "", moves, moves]
     assert [launch.number for launch in launches if launch.estimate] == [0, 1, 3]
+    # 32 words in the host's memory: 128 bytes cross PCIe 5.0 at 63.015 GB/s, none are DRAM's
+    assert [launch.counters["host_bytes_written"] for launch in launches] == [0, 128, 0, 0, 0, 0]
+    (bound,) = (b for b in launches[1].bounds if b.resource == "PCIe, stores")
+    assert bound.ns == pytest.approx(128 / 63.015)
     assert [any("move again" in w for w in one.warnings) for one in launches] == [
         number == 3 for number in range(6)
     ]
