@@ -114,8 +114,10 @@ def test_an_h100_asks_the_host_for_each_sector_that_its_sms_ask_for() -> None:
     """One block reads 64 KB four times, 132 blocks read it, and others their own part (`host.cu`).
 
     All of it is fetched; memory has the 2,560 to 3,584 bytes of the code and the launch alone."""
-    rows = {(r.pop("kernel"), int(r.pop("blocks"))): r for r in read("h100_host.csv")}
-    counts = {key: {k: int(v) for k, v in row.items()} for key, row in rows.items()}
+    counts = {
+        (row["kernel"], int(row["blocks"])): {k: int(v) for k, v in row.items() if k != "kernel"}
+        for row in read("h100_host.csv")
+    }
     sectors = 65536 // 32
     assert counts["k06_four_cg", 1]["read"] == 4 * sectors
     assert counts["k07_all_cg", 132]["read"] == 132 * sectors
