@@ -19,7 +19,7 @@ from .report.document import row as texts
 WIDTH = 100
 """Width in columns if there is no terminal."""
 UNITS = ("bytes", "KB", "MB", "GB")
-SCOPES = {"sm": "one an SM", "cluster": "one a cluster", "gpu": "one"}
+SCOPES = {"sm": "one an SM", "cluster": "one a cluster", "gpc": "one a GPC", "gpu": "one"}
 NO_BREAK = "\xa0"
 MEANINGS = {
     "carveout_fallback": "which size of shared memory is taken where a block does not fit",

@@ -10,10 +10,12 @@ What is modelled: the misses of a warp instruction in one line of L1 are a read.
 one of the last `window` reads of the SMs that share this unit (`scope`) is `joined`: it counts as a
 transaction, but does not reach L2. All other requests are passed on.
 
+An H100 joins the reads of up to four SMs of a GPC while the first is on its way: 400 cycles if it
+comes from memory, under 100 if L2 has it (tests/validate/caches/h100_reads.csv). Bulk copies are
+modelled so (`scope` gpc), loads with four SMs of consecutive blocks.
+
 What is not: time. On a chip SMs that drift apart read separately; in the model SMs take turns.
-Nor GPCs: an H100 joins reads of boxes by SMs of one GPC only
-(tests/validate/caches/h100_pairs.csv), the model those of all SMs: for products whose blocks share
-tiles it counts 30 to 70 % too few.
+Three products of DeepGEMM are 7 to 25 % too low for it; one of them varies by 7 % on the chip.
 
 Source: Nsight Compute 2024 documentation, memory chart (LRC); docs/validation.md.
 """

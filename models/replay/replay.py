@@ -166,7 +166,9 @@ def place_launch(
     device: Device, launch: Launch, instructions: pa.Table, options: ReplayOptions
 ) -> Placed:
     """Return where a launch's blocks are on a device."""
-    placement = place(device.chip, launch.blocks, options.profiled_blocks, launch.kept.sample)
+    shape = launch.grid, launch.cluster
+    sample = launch.kept.sample
+    placement = place(device.chip, launch.blocks, options.profiled_blocks, sample, shape)
     return device, fit_launch(device, launch, instructions, options), placement
 
 

@@ -8,13 +8,17 @@ not held to the chip.
 
 import csv
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import cutrace
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.models.replay.device.device import load_device
+from cutrace.models.replay.schedule.gpcs import place_runs
+from cutrace.models.replay.schedule.place import place
 from cutrace.tracer.session.source.record import record
 from cutrace.traces.machine_schedule import unpack_schedule
 
@@ -22,6 +26,8 @@ FOLDER = Path(__file__).parent / "caches"
 HITS = "l1tex__t_sectors_pipe_lsu_mem_global_op_{}_lookup_hit.sum"
 LINES = 1728
 """What L1 has beside 32 KB of shared memory."""
+
+H100 = load_device("h100").chip
 
 Rows = Sequence[Mapping[str, str]]
 
@@ -100,14 +106,64 @@ def test_a_count_of_memory_has_the_codes_part_and_its_lines_have_none(tmp_path: 
     assert older.counters["dram__bytes_read.sum"] == 0
 
 
-def test_an_h100_joins_reads_of_boxes_by_sms_of_one_gpc() -> None:
-    """SM 0 and another each read a box of 8 KB, 256 sectors, at once (`shared_reads.cu`). It is
-    read once where the other is of the same TPC, or of every eighth from there: SMs 0, 1, 16, 17
-    and so on are a GPC. The model joins reads of all SMs, and so too many (`models/lrc.py`)."""
-    rows = {int(r["other_sm"]): int(r["l2_sectors"]) for r in read("h100_pairs.csv")}
-    assert [*rows] == [*range(1, 54)]
-    assert {sm for sm, sectors in rows.items() if sectors == 256} == {1, 16, 17, 32, 33, 48, 49}
-    assert {*rows.values()} == {256, 512}
+def read_counts(name: str) -> list[dict[str, int]]:
+    """Rows of numbers; those of `from` are 1 where memory has the data, 0 where L2 has them."""
+    return [
+        {key: int(value) if key != "from" else int(value == "memory") for key, value in row.items()}
+        for row in read(name)
+    ]
+
+
+def test_an_h100_joins_reads_while_the_first_is_on_its_way() -> None:
+    """SM 0 reads a line of 128 bytes, and SM 1 or 16, of its GPC, some cycles later.
+
+    It is read once up to 500 cycles apart if memory has it, up to 60 if L2 does
+    (`shared_reads.cu`), by loads (`how` 0), bulk copies and boxes alike."""
+    found = {(1, 1): set[int](), (1, 2): set[int](), (0, 1): set[int](), (0, 2): set[int]()}
+    for row in read_counts("h100_reads.csv"):
+        if row["bytes"] == 128 and row["other"] in (1, 16) and row["div"] == 132:
+            found[row["from"], row["sectors"] // 4].add(row["delay"])
+    assert max(found[1, 1] - {600}) == 500
+    assert min(found[1, 2]) == 600
+    assert (max(found[0, 1]), min(found[0, 2])) == (60, 80)
+
+
+def test_what_four_sms_of_a_gpc_read_at_once_is_read_once() -> None:
+    """132 blocks, one on an SM, read streams that some of them share: L2 is asked for a stream once
+    for each four of its blocks in a GPC. Up to a tenth more are asked for where more share it."""
+    gpcs, compared = place_runs(H100.gpcs, H100.gpc_apart, 132, start=0), 0
+    for row in read_counts("h100_reads.csv"):
+        if row["by_sm"] or row["last"] != 132 or row["rounds"] > 1:
+            continue
+        stream = np.arange(132) // row["div"] % row["mod"]
+        sharing = np.zeros((row["mod"], 8), np.int64)
+        np.add.at(sharing, (stream, gpcs), 1)
+        joined = int((-(-sharing // 4)).sum()) * row["pieces"] * row["bytes"] // 32
+        exact = int(sharing.max()) <= 4
+        assert row["sectors"] == joined if exact else joined <= row["sectors"] < 1.1 * joined, row
+        compared += 1
+    assert compared == 52
+
+
+def test_blocks_go_to_gpcs_as_an_h100_places_them() -> None:
+    """Which GPC is first changes from launch to launch; how many blocks each gets hardly does."""
+    equal, within, many = 0, 0, 0
+    for row in read("h100_places.csv"):
+        grid = tuple(map(int, row["grid"].split("x")))
+        cluster = tuple(map(int, row["cluster"].split("x"))) if row["cluster"] else ()
+        blocks = len(row["gpcs"])
+        if blocks > 132 or prod(cluster) > 4:
+            continue
+        ours = place(H100, blocks, shape=(grid, cluster)).gpc()
+        theirs = np.array([*map(int, row["gpcs"])])
+        each = [np.sort(np.bincount(one, minlength=8)) for one in (ours, theirs)]
+        if not cluster:  # runs of consecutive blocks, and those of the SMs apart
+            assert np.count_nonzero(np.diff(theirs)) <= 8
+        equal += bool((each[0] == each[1]).all())
+        within += bool((abs(each[0] - each[1]) <= 2 * max(prod(cluster), 1)).all())
+        many += 1
+    assert (many, within) == (many, many)
+    assert equal >= 0.8 * many
 
 
 def test_an_h100_asks_the_host_for_each_sector_that_its_sms_ask_for() -> None:

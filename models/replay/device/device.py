@@ -32,7 +32,7 @@ from .wiring import STAGE_KEYS, Stage, find_model, is_foreign, model_keys, wire
 CALCULATORS = ("block", "spreadsheet", "header")
 FALLBACKS = ("largest", "next")
 MAY_BE_ZERO = ("shared_reserved", "shared_carveouts", "carveout_roomy", "barriers_per_sm")
-SCOPES = ("sm", "cluster", "gpu")
+SCOPES = ("sm", "cluster", "gpc", "gpu")
 
 
 @dataclass(frozen=True, slots=True)

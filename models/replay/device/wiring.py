@@ -32,7 +32,7 @@ class Stage:
     """`[stage.NAME]` of a device: a model, the sources of its rows, and the model's own keys.
 
     `sources` are state spaces and names of other stages. `scope` is the number of instances: one
-    per `sm` or `cluster`, one for the `gpu`, or a number: one for so many SMs that receive
+    per `sm`, `cluster` or `gpc`, one for the `gpu`, or a number: one for so many SMs that receive
     consecutive blocks. If it is `beside_shared`, its key `bytes` includes the shared memory that a
     launch sets aside.
     """

@@ -7,6 +7,8 @@ that many of these, and if there are not enough, then those of the next cluster 
 so on. With k SMs per cluster, its first SM has every k-th of its blocks.
 """
 
+from math import prod
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
 from ....traces.schema import LANES, Sample
 from ..interface.model import Ints
+from .gpcs import place_clusters, place_runs, sizes_of
 
 SCOPE_NAMES = ("sm", "cluster", "rest")
 """The scopes that `Placement.scope` numbers: the profiled SM, the rest of its cluster, the rest."""
@@ -31,7 +34,8 @@ class Chip:
     whatever the kind of memory, and the size of L2 (a part of it holds no lines). A launch reads
     `launch_bytes` of its own, and its code `code_ahead` bytes beyond the end, up to `code_window`
     bytes from the beginning (`fetch_code`). `host_gb_per_s` is the peak rate of the link to the
-    host, each way; 0 if the host's memory is the device's own. Elsewhere 0 is unknown.
+    host, each way; 0 if the host's memory is the device's own. Elsewhere 0 is unknown. `gpcs` are
+    the SMs of each GPC, of the first of which `gpc_apart` are filled first (`gpcs.py`).
     """
 
     sms: int
@@ -46,6 +50,8 @@ class Chip:
     code_ahead: int = 0
     launch_bytes: int = 0
     host_gb_per_s: float = 0.0
+    gpcs: tuple[int, ...] = ()
+    gpc_apart: int = 0
 
     def __post_init__(self) -> None:
         """Refuse clusters of unequal size and negative numbers."""
@@ -111,13 +117,14 @@ class Placement:
     """The placement of one launch on one chip; `profiled` is the number of blocks of the profiled
     cluster.
 
-    The scopes of a sample are its groups.
+    The scopes of a sample are its groups. `shape` are the grid and the cluster, which may be ().
     """
 
     chip: Chip
     blocks: int
     profiled: int
     sampling: Sampling | None = None
+    shape: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -175,6 +182,19 @@ class Placement:
         cores = self.chip.sms_per_cluster
         return np.asarray(self.cluster(block) * cores + place % cores, np.int64)
 
+    def gpc(self) -> Ints:
+        """Return the GPC of each block, (blocks,)."""
+        sizes = sizes_of(self.chip.sms, self.chip.gpcs)
+        apart = self.chip.gpc_apart if sizes == self.chip.gpcs else 0
+        grid, cluster = self.shape
+        if not cluster:
+            return place_runs(sizes, apart, self.blocks)
+        block, number, step = np.arange(self.blocks), np.zeros(self.blocks, np.int64), 1
+        for extent, many in zip(grid, cluster, strict=True):
+            number += block % extent // many * step
+            block, step = block // extent, step * (extent // many)
+        return place_clusters(sizes, apart, step, prod(cluster))[number]
+
     def count_scopes(self) -> tuple[int, ...]:
         """Return the number of blocks of each scope, represented ones included, in the order of
         `names`.
@@ -192,15 +212,19 @@ class Placement:
 
 
 def place(
-    chip: Chip, blocks: int, profiled: int | None = None, sample: Sample | None = None
+    chip: Chip,
+    blocks: int,
+    profiled: int | None = None,
+    sample: Sample | None = None,
+    shape: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
 ) -> Placement:
     """Place a launch's blocks; `profiled` overrides the number of blocks of the profiled cluster.
 
-    An empty `sample` means that the trace has all blocks.
+    An empty `sample` means that the trace has all blocks. `shape` are the grid and the cluster.
     """
     share = -(-blocks // chip.clusters)
     share = min(blocks, share if profiled is None else profiled)
-    return Placement(chip, blocks, share, divide_sample(sample) if sample else None)
+    return Placement(chip, blocks, share, divide_sample(sample) if sample else None, shape)
 
 
 def divide_sample(sample: Sample) -> Sampling | None:

@@ -221,6 +221,8 @@ def pack_units(track: DeviceReplay) -> Units:
     for scope in sorted({wire.stage.scope for wire in track.lasting}):
         if scope == "cluster":
             units[scope] = order.by_place(track.placement.cluster(blocks))
+        elif scope == "gpc":
+            units[scope] = order.by_place(track.placement.gpc())
         elif scope.isdecimal():
             units[scope] = order.by_place(blocks % track.device.chip.sms // int(scope))
     each = np.min_scalar_type(max(int(unit.max(initial=0)) for unit in units.values()))
