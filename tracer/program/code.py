@@ -395,7 +395,8 @@ def choose_ptx(images: list[list[Entry]], capability: int) -> list[str]:
         if entry := _chosen(entries, capability):
             texts.append(_text(entry.data))
         elif entries and not any(_is_code_of(entry, capability) for entry in image):
-            raise CutraceError(_foreign(map(_target_of, entries), capability))
+            own = [(each.arch, each.suffix) for each in image if each.kind == MACHINE_CODE]
+            raise CutraceError(_foreign(map(_target_of, entries), capability, own))
     if not texts:
         codes = [[e for e in image if _is_code_of(e, capability)] for image in images]
         cubins = [max(image, key=_specificity).data for image in codes if image]
@@ -487,16 +488,23 @@ def runs(arch: int, suffix: str, capability: int) -> bool:
     return arch == capability if suffix else arch <= max(capability, _OLDEST)
 
 
-def _foreign(targets: Iterable[tuple[int, str]], capability: int) -> str:
-    """Return the message for code of which a device runs none.
+def _foreign(
+    targets: Iterable[tuple[int, str]], capability: int, codes: Iterable[tuple[int, str]] = ()
+) -> str:
+    """Return the message for PTX and machine code of which a device runs none.
 
     >>> _foreign([(90, "a")], 80)
     'the device is of compute capability 8.0, the code for sm_90a (9.0 alone): choose -d sm_90'
+    >>> _foreign([(120, "")], 70, [(75, ""), (120, "")]).partition("the code for ")[2]
+    'sm_75 (7.5 to 7.9), sm_120 (12.0 and newer): choose -d sm_75'
     """
-    ranked = sorted(set(targets), key=rank)
+    portable = set(targets)
+    ranked = sorted(portable | set(codes), key=rank)
     parts = []
     for arch, suffix in ranked:
-        reach = {"a": "alone", "f": f"to {arch // 10}.9", "": "and newer"}[suffix]
+        reach = "alone" if suffix == "a" else f"to {arch // 10}.9"
+        if not suffix and (arch, suffix) in portable:
+            reach = "and newer"
         parts.append(f"sm_{arch}{suffix} ({arch // 10}.{arch % 10} {reach})")
     return (
         f"the device is of compute capability {capability // 10}.{capability % 10}, the code for "

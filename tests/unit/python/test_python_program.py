@@ -316,6 +316,16 @@ def test_a_script_s_own_error_stays_its_own(tmp_path: Path) -> None:
     assert "sitecustomize" not in done.err
 
 
+def test_the_package_of_a_missing_library_is_named_below_the_error(tmp_path: Path) -> None:
+    (tmp_path / "net-1.dist-info").mkdir()
+    needs = ("nvidia-cufake==12.1; extra == 'all'", "nvidia-cufakelt-cu13==0.8", "nvidia-cuda-else")
+    metadata = ("Metadata-Version: 2.1", "Name: net", *(f"Requires-Dist: {each}" for each in needs))
+    (tmp_path / "net-1.dist-info" / "METADATA").write_text("\n".join(metadata))
+    done = run(tmp_path, "import ctypes\nctypes.CDLL('libcufake_graph.so.9')\n")
+    assert "OSError: libcufake_graph.so.9: cannot open" in done.err
+    assert "\ncutrace: install it with: python -m pip install 'nvidia-cufake==12.1'\n" in done.err
+
+
 def test_a_sitecustomize_of_the_user_s_own_is_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,18 +2,21 @@
 
 The interpreter imports this module by itself. Kernels of Numba get line information for their
 Python source. At exit, packages that called a function our library refused are named with their
-versions. The code runs in other interpreters than cutrace's, so it imports the standard library
-only. A `sitecustomize` of the user's own runs as well.
+versions; below an error about a missing library, the package that has it. The code runs in other
+interpreters than cutrace's, so it imports the standard library only. A `sitecustomize` of the
+user's own runs as well.
 """
 
 import atexit
 import ctypes
 import importlib.util
+import re
 import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
+from importlib.metadata import distributions
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -27,6 +30,9 @@ PACKAGES = (
 BEFORE_COMPILING: list[Callable[[Any], None]] = []
 """Hooks called with the Python function of each Numba kernel before it is compiled."""
 
+
+_MISSING_LIBRARY = re.compile(r"lib(\w+)\.so[.\d]*: cannot open shared object file")
+_WHEEL = re.compile(r"(nvidia-(?:cuda-)?([a-z]+)[\w-]*)[^;]*")
 
 # CuTe DSL says so because the recorder asks it for PTX (CUTE_DSL_KEEP).
 warnings.filterwarnings("ignore", "Cache is disabled as user wants to generate PTX")
@@ -133,6 +139,37 @@ def tell_versions() -> None:
         )
 
 
+def name_missing_library(error: BaseException) -> None:
+    """Print which package has the library that an error says cannot be opened."""
+    library = _MISSING_LIBRARY.search(str(error))
+    if library and (wheel := find_wheel(library[1].lower())):
+        print(f"cutrace: install it with: python -m pip install '{wheel}'", file=sys.stderr)
+
+
+def find_wheel(library: str) -> str:
+    """Return what an installed package requires that has a library; a missing one first.
+
+    `library` is a file's name without `lib` and `.so`, in small letters.
+    """
+    packages = [*distributions()]
+    installed = {package.name for package in packages}
+    wheels = (_WHEEL.match(each) for package in packages for each in package.requires or ())
+    fitting = [wheel for wheel in wheels if wheel and library.startswith(wheel[2])]
+    order = [(wheel[1] not in installed, len(wheel[2]), wheel[0].strip()) for wheel in fitting]
+    return max(order, default=(False, 0, ""))[2]
+
+
+def explain_missing_libraries() -> None:
+    """Name the package of a missing library after the traceback that ends the program."""
+    show = sys.excepthook
+
+    def show_and_name(kind: Any, error: BaseException, trace: Any) -> None:
+        show(kind, error, trace)
+        name_missing_library(error)
+
+    sys.excepthook = show_and_name
+
+
 def run_the_next() -> None:
     """Run the `sitecustomize` that ours shadows."""
     sys.path[:] = [place for place in sys.path if place != HERE]
@@ -172,4 +209,5 @@ _CHANGES: dict[str, Callable[[Any], None]] = {
 if __name__ == "sitecustomize":
     patch_packages()
     atexit.register(tell_versions)
+    explain_missing_libraries()
     run_the_next()

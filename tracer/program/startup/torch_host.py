@@ -291,7 +291,7 @@ class OperatorCall:
             if parts is None:
                 raise NotImplementedError(
                     f"cutrace: {name} is machine code on a GPU, and torch has no CPU kernel that"
-                    " computes it on the host"
+                    " computes it on the host: choose --libraries run"
                 ) from None
             return parts(*values, **named)
 
