@@ -215,6 +215,8 @@ def _outstanding_fills(
             # A fill in flight serves all warps of its group, so up to that many loads wait for it,
             # but never more than touch the line for the first time.
             far = max(far, min(firsts, far * per_group[0]))
+            # What a block beside has loaded before is in L2.
+            firsts = max(0.0, firsts - touches.earlier.get(pc, 0.0))
             wait_shares[pc] = far, max(farther, min(firsts, far, farther * per_group[1]))
     return wait_shares
 

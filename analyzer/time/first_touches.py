@@ -48,7 +48,8 @@ class Touches:
     `longest` is the same share for the longest warps alone, where they have more than twice the
     rows of others. `refetched` is the share of rows with a lane that goes to a new sector.
     `passes` are the cycles that L1 needs per row, `apart` the lines per sector: 1 if each sector
-    lies in a line of its own. Rows of pcs in `any_order` change their pattern each time.
+    lies in a line of its own. Rows of pcs in `any_order` change their pattern each time. `earlier`
+    is the share that is new to the warp, but that a block beside has loaded before it.
     """
 
     firsts: Mapping[int, float] = field(default_factory=dict)
@@ -57,6 +58,7 @@ class Touches:
     any_order: frozenset[int] = frozenset()
     refetched: Mapping[int, float] = field(default_factory=dict)
     apart: Mapping[int, float] = field(default_factory=dict)
+    earlier: Mapping[int, float] = field(default_factory=dict)
 
 
 def first_touches(trace: LaunchTrace, block_ids: Ints, longest: Ints) -> Touches:
@@ -76,7 +78,33 @@ def first_touches(trace: LaunchTrace, block_ids: Ints, longest: Ints) -> Touches
     any_order = np.flatnonzero((times > FEW) & (2 * kinds > times))
     (passes, apart), fresh_shares = _passes(trace, some), _refetched(trace, every)
     in_any_order = frozenset(any_order.tolist())
-    return Touches(firsts, of_longest, passes, in_any_order, fresh_shares, apart)
+    earlier = _earlier(trace, int(block_ids[len(block_ids) // 2]))
+    return Touches(firsts, of_longest, passes, in_any_order, fresh_shares, apart, earlier)
+
+
+def _earlier(trace: LaunchTrace, block: int) -> Mapping[int, float]:
+    """Return per pc the share of a block's first touches that a block beside it made earlier.
+
+    Blocks that run side by side share the edges of their tiles. A row of the image that is the last
+    of one block is the first of the next, which has loaded it by then.
+    """
+    wide, high, deep = trace.launch.grid
+    axes = (1, wide), (wide, high), (wide * high, deep)
+    ends = ((step, block // step % extent, extent) for step, extent in axes)
+    beside = [
+        block + way * step for step, at, extent in ends for way in (-1, 1) if 0 <= at + way < extent
+    ]
+    block_ids = np.array(sorted([block, *beside]), np.int64)
+    rows = _rows(trace, block_ids)
+    is_mine = block_ids[rows[:, 1] // WARPS] == block
+    if trace.launch.waiting or is_mine.all() or not is_mine.any():
+        return {}  # blocks that wait for others are not in step
+    nth = _numbers(rows[:, 1])
+    _, _, number = sorted_places(_places(rows))
+    least = np.full(int(number.max()) + 1, len(rows))
+    np.minimum.at(least, number[~is_mine], nth[~is_mine])
+    is_earlier = _is_first(rows, _stores(trace)) & (least[number] < nth)
+    return _share_by(rows[is_mine, 0], is_earlier[is_mine])
 
 
 def _rows(trace: LaunchTrace, block_ids: Ints) -> Ints:
@@ -128,24 +156,39 @@ def _is_first(rows: Ints, stores: Ints) -> Bools:
     An address that a warp of the block stored earlier, by row number within each warp, is not new.
     """
     pcs, who = rows[:, 0], rows[:, 1]
-    place = rows[:, 2] >> PLACE & (1 << PLACES) - 1
+    place = _places(rows)
     is_first = np.zeros(len(rows), np.bool_)
     # One integer key per row: pc, warp (WHO bits), place (PLACES bits).
     _, first, _ = sorted_places(((pcs << WHO) + who << PLACES) + place)
     is_first[first] = True
     is_store = np.isin(pcs, stores)
-    # `nth` is the row's number within its warp. Warps run side by side, so these numbers
-    # approximate time when a load is compared with the block's first store to the place.
+    # Warps run side by side, so a row's number within its warp approximates time when a load is
+    # compared with the block's first store to the place.
     if not is_store.any():
         return is_first
-    order = np.argsort(who, kind="stable")
-    counts = np.bincount(who)
-    nth = np.empty(len(rows), np.int64)
-    nth[order] = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    nth = _numbers(who)
     _, _, number = sorted_places((who // WARPS << PLACES) + place)
     stored = np.full(int(number.max()) + 1, len(rows))
     np.minimum.at(stored, number[is_store], nth[is_store])
     return np.asarray(is_first & (nth <= stored[number]))
+
+
+def _places(rows: Ints) -> Ints:
+    """Return the places of rows (pc, warp, base, pattern)."""
+    return rows[:, 2] >> PLACE & (1 << PLACES) - 1
+
+
+def _numbers(who: Ints) -> Ints:
+    """Return each row's number within its warp.
+
+    >>> _numbers(np.array([7, 3, 7, 3, 7])).tolist()
+    [0, 0, 1, 1, 2]
+    """
+    order = np.argsort(who, kind="stable")
+    counts = np.bincount(who)
+    nth = np.empty(len(who), np.int64)
+    nth[order] = np.arange(len(who)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return nth
 
 
 def _refetched(trace: LaunchTrace, rows: Ints) -> Mapping[int, float]:

@@ -98,7 +98,10 @@ def _sampled_blocks(launch: Launch) -> Ints:
 
 def _pack(ran: Ran) -> bytes:
     touches = ran.touches
-    by_pc = touches.firsts, touches.longest, touches.passes, touches.refetched, touches.apart
+    by_pc = (
+        *(touches.firsts, touches.longest, touches.passes),
+        *(touches.refetched, touches.apart, touches.earlier),
+    )
     payload = ran.histories, [[*each.items()] for each in by_pc], sorted(touches.any_order)
     head = json.dumps(payload).encode()
     return head + b"\n" + zlib.compress(ran.sizes.astype("<i8").tobytes(), 1)
@@ -107,11 +110,11 @@ def _pack(ran: Ran) -> bytes:
 def _unpack(data: bytes) -> Ran:
     head, _, sizes = data.partition(b"\n")
     histories, by_pc, any_order = json.loads(head)
-    firsts, longest, passes, fresh_shares, apart = (dict(each) for each in by_pc)
+    firsts, longest, passes, fresh_shares, apart, earlier = (dict(each) for each in by_pc)
     return Ran(
         [(tuple((block, times) for block, times in each), many) for each, many in histories],
         np.frombuffer(zlib.decompress(sizes), "<i8"),
-        Touches(firsts, longest, passes, frozenset(any_order), fresh_shares, apart),
+        Touches(firsts, longest, passes, frozenset(any_order), fresh_shares, apart, earlier),
     )
 
 

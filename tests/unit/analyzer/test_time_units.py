@@ -12,7 +12,12 @@ from cutrace.analyzer.counting.atomic_contention import count_contention
 from cutrace.analyzer.launch_profile import LaunchProfile
 from cutrace.analyzer.profile import analyze
 from cutrace.analyzer.time import sample_warps as sample_beside
-from cutrace.analyzer.time.estimate import STALLS, _with_queue, sums_of_one
+from cutrace.analyzer.time.estimate import (
+    STALLS,
+    _outstanding_fills,
+    _with_queue,
+    sums_of_one,
+)
 from cutrace.analyzer.time.estimate_text import estimate_text
 from cutrace.analyzer.time.first_touches import Touches
 from cutrace.analyzer.time.sample_warps import Ran, sample_warps
@@ -43,6 +48,13 @@ extern "C" __global__ void read_column(float *out, const float *in)
 {
     out[threadIdx.x] = in[threadIdx.x * 32] + in[threadIdx.x * 33 + 4096];
 }
+extern "C" __global__ void read_window(float *out, const float *in, int rows)
+{
+    float sum = 0;
+    #pragma unroll 1
+    for (int k = 0; k < rows; k++) sum += in[(blockIdx.x + k) * 32 + threadIdx.x];
+    out[blockIdx.x * 32 + threadIdx.x] = sum;
+}
 """
 
 
@@ -56,6 +68,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
         module.get_function("add_words")[64, 256](words)
         module.get_function("read_row")[16, 64](floats, data, 64)
         module.get_function("read_column")[1, 32](floats, data)
+        module.get_function("read_window")[8, 32](floats, data, 4)
     return path
 
 
@@ -511,6 +524,24 @@ def test_a_sector_costs_the_more_the_fewer_of_its_words_are_stored(words: int, p
     ns = _l2_ns(work, measured)  # type: ignore[arg-type]
     least = 1000 * 32 / measured.l2_gb_per_s()
     assert ns == pytest.approx(max(least, part * 1000 * measured.sector_ns("scatter_turn")))
+
+
+def test_rows_that_the_block_beside_has_loaded_before_do_not_wait_for_memory(trace: Path) -> None:
+    """Of four rows the next block loads the last three one step before: 3/4. An eighth of loads
+    misses in L2; eight warps at once would wait for each such fill.
+    """
+    touches = ran(trace, 3).touches
+    pc, store = sorted(touches.firsts)
+    assert touches.firsts == {pc: 1.0, store: 1.0}
+    assert touches.earlier == {pc: 3 / 4, store: 0.0}
+    counts = {f"global_load_{name}": 800 for name in ("requests", "l1_reads", "l2_reads")}
+    counts |= {"global_load_l1_read_hits": 0, "global_load_l2_read_hits": 700}
+    code = SimpleNamespace(num_rows=pc + 1)
+    shares = [
+        _outstanding_fills({pc: counts}, code, (1, 8), each)[pc]
+        for each in (Touches({pc: 1.0}), Touches({pc: 1.0}, earlier={pc: 3 / 4}))
+    ]
+    assert shares == [(1.0, 1.0), (1.0, 1 / 4)]
 
 
 @pytest.mark.parametrize("space", ["load", "store"])
