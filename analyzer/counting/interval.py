@@ -29,17 +29,7 @@ from numpy.typing import NDArray
 from ...models.analyses.control import LAUNCHED
 from ...models.replay.schedule.place import divide_sample
 from ...traces.schema import Launch
-from .evaluate import (
-    CODE,
-    Definitions,
-    Raw,
-    Value,
-    by,
-    columns,
-    expression,
-    expression_on,
-    totals,
-)
+from .evaluate import Definitions, Raw, Value, by, columns, expression, expression_on, totals
 
 TAIL = 10.0
 """Factor of the distance to the farthest group, for tails as heavy as that of exponent 1.1."""
@@ -124,9 +114,7 @@ def _ends(
     sampling = divide_sample(launch.kept.sample)
     assert sampling is not None
     weights = np.bincount(sampling.group, sampling.weight).astype(np.float64)
-    replicates = _leave_out(raw.counts, keys, frame, weights).with_columns(
-        pl.lit(0 if keys else raw.facts.get(CODE) or 0).alias(CODE)
-    )
+    replicates = _leave_out(raw.counts, keys, frame, weights)
     present = {*replicates.columns}
     usable = {
         heading: one
