@@ -22,6 +22,7 @@ from pathlib import Path
 
 from ...base.dataclass import dataclass
 from ...base.errors import CutraceError
+from ..ptx.isa_section import isa_note
 
 _FILES = {
     "nvrtc": ("cuda_nvrtc", ("libnvrtc.so.12", "nvrtc64_12*_0.dll")),
@@ -221,8 +222,20 @@ NOT_STARTED = 127
 """Exit status of a program that the dynamic loader could not start."""
 
 
+_REFUSED = re.compile(r"Instruction '([\w.:]+)' not supported on \.target '(\w+)'")
+
+
+def _whose(instruction: str, target: str) -> str:
+    """Return where the ISA has an instruction that ptxas refused, and which devices have it."""
+    opcode, *modifiers = instruction.split(".")
+    note = isa_note(opcode, tuple(modifiers)).removeprefix("; ")
+    return f"\n{instruction} is not of {target}: {note}; -arch and -d choose one" if note else ""
+
+
 def advise(message: str) -> str:
-    """Return a hint for a compiler error about a missing file that cutrace knows, else ""."""
+    """Return a hint for a compiler error about a missing file or a device, else ""."""
+    if refused := _REFUSED.search(message):
+        return _whose(*refused.groups())
     match = _MISSING_FILE.search(message)
     if match is None:
         return ""

@@ -7,7 +7,7 @@ import pytest
 from program_run import Done, cutrace
 
 from cutrace.base.errors import CutraceError
-from cutrace.tracer.front.toolkit import Toolkit, find_host_compiler, find_toolkit
+from cutrace.tracer.front.toolkit import Toolkit, advise, find_host_compiler, find_toolkit
 from cutrace.tracer.program.library import build_library
 
 EMPTY = "__global__ void k() {}\nint main() { k<<<1, 1>>>(); return cudaGetLastError(); }\n"
@@ -141,3 +141,12 @@ def test_a_program_with_machine_code_of_another_chip_is_told_so(tmp_path: Path) 
         "the program has machine code alone (sm_80), no PTX, and none for compute capability 9.0: "
         "choose -d of one of these, or build it with `cutrace nvcc`" in done.err
     )
+
+
+def test_an_instruction_of_another_device_is_told_with_its_devices() -> None:
+    said = "x.ptx, line 23; error   : Instruction 'tcgen05.alloc' not supported on .target 'sm_90'"
+    assert advise(said).strip() == (
+        "tcgen05.alloc is not of sm_90: PTX ISA 9.7.16, compute capability 10.0, 10.1 and 10.3;"
+        " -arch and -d choose one"
+    )
+    assert advise(said.replace("tcgen05.alloc", "nothing.b32")) == ""
