@@ -123,6 +123,7 @@ NAMES = {
     ("H100", "unseen"): "first draw, and everyday kernels",
     "Debdeep23/Kernel_Performance_Prediction": "kernels of Debdeep23",
     "AutoTuningAssociation/benchmark_hub, convolution": "convolutions of AutoTuningAssociation",
+    "AutoTuningAssociation/benchmark_hub, dedispersion": "dedispersions of AutoTuningAssociation",
     "accel-sim/accel-sim-framework, a Quadro GV100": "kernels of Accel-Sim, on a Quadro GV100",
     "FlashGPU-Sim/FlashGPU-Sim": "kernels of FlashGPU-Sim",
     "FlashGPU-Sim/FlashGPU-Sim, with rates of tensor cores": (
@@ -253,7 +254,7 @@ def details() -> str:
     for (device, source), rows in published().items():
         near = closeness(*_columns(rows, "measured_us", "estimated_us"))
         kernels = {(row["kernel"], row["size"]) for row in rows}
-        cells = device, source.partition(",")[0], "10", near[0], str(len(kernels)), *near[1:]
+        cells = device, source.replace(",", ":"), "10", near[0], str(len(kernels)), *near[1:]
         lines.append(",".join(cells) + "," * (len(DETAILS) - len(cells)))
     return "\n".join(lines) + "\n"
 
