@@ -276,8 +276,9 @@ class SimtStacks:
 
     def stack_of(self, warp: int) -> list[StackEntry]:
         """Return the entries of a warp, the top one last."""
-        places = range(warp, int(self.depth[warp]) * self.warps + warp, self.warps)
-        stack = [StackEntry(*(int(column[place]) for column in self._below)) for place in places]
+        places = slice(warp, int(self.depth[warp]) * self.warps, self.warps)
+        columns = (column[places].tolist() for column in self._below)
+        stack = [StackEntry(*entry) for entry in zip(*columns, strict=True)]
         stack.append(StackEntry(*(int(column[warp]) for column in self._top)))
         if self._asserts:
             require_tree(stack)
