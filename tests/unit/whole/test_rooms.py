@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx as nx
@@ -18,15 +18,18 @@ def product() -> list[Path]:
     return [*ROOT.glob("*.py"), *(p for p in inside if "gallery" not in p.parts)]
 
 
-def imports(path: Path) -> Iterator[Path]:
+@cache
+def imports(path: Path) -> list[Path]:
     """The files of the package that a file imports, for types only or inside functions too."""
+    imported: list[Path] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
             names = [folder / alias.name for alias in node.names]
-            for found in (*names, folder) if folder.is_dir() else (folder,):
-                if found.with_suffix(".py").is_file():
-                    yield found.with_suffix(".py")
+            found = (*names, folder) if folder.is_dir() else (folder,)
+            files = (each.with_suffix(".py") for each in found)
+            imported += (file for file in files if file.is_file())
+    return imported
 
 
 def circles() -> list[set[str]]:
