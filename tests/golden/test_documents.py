@@ -58,10 +58,12 @@ def what_runs(file: str) -> list[str]:
 
 
 def apply_and_test(diff: str, copy: Path) -> None:
-    """Apply a diff to a copy of the package and run the tests that it adds or changes."""
-    leave_out = shutil.ignore_patterns(".*", "build", "*.egg-info", "__pycache__")
-    shutil.copytree(ROOT, copy, ignore=leave_out)
-    subprocess.run(["git", "apply", "-"], input=diff, text=True, check=True, cwd=copy)
+    """Apply a diff to a copy of the package, run the tests that it adds or changes, and take it
+    back."""
+    if not copy.exists():  # compiled modules come along, those being written do not
+        leave_out = shutil.ignore_patterns(".*", "build", "*.egg-info", "*.pyc.*")
+        shutil.copytree(ROOT, copy, ignore=leave_out)
+    subprocess.run(["git", "apply"], input=diff, text=True, check=True, cwd=copy)
     added = re.findall(r"^\+\+\+ b/(tests/.*)$", diff, flags=re.M)
     assert added
     environment = os.environ | {"PYTHONPATH": str(copy.parent)}
@@ -71,6 +73,7 @@ def apply_and_test(diff: str, copy: Path) -> None:
         command += what_runs(file)
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
+    subprocess.run(["git", "apply", "-R"], input=diff, text=True, check=True, cwd=copy)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -82,7 +85,7 @@ def test_a_document_shows_what_happens(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CUTRACE_DEVICE", raising=False)
-    for number, block in enumerate(FENCE.finditer(document.read_text(encoding="utf-8"))):
+    for block in FENCE.finditer(document.read_text(encoding="utf-8")):
         kind, name, text = block.groups()
         if kind in ("cuda", "toml") and name:
             Path(name).write_text(text, encoding="utf-8")
@@ -90,7 +93,7 @@ def test_a_document_shows_what_happens(
             exec(compile(text, f"{document.name}: {text.splitlines()[0]}", "exec"), {})
             capsys.readouterr()
         elif kind == "diff":
-            apply_and_test(text, tmp_path / f"diff{number}" / "cutrace")
+            apply_and_test(text, tmp_path / "copy" / "cutrace")
         elif kind == "console":
             for command in commands(text):
                 program, *arguments = shlex.split(command.line)
