@@ -194,7 +194,8 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
     Counters that the device lacks and whole-launch counters are columns of nulls.
     """
     require_frames()
-    frame = raw.counts.select(keys).unique(maintain_order=True)
+    groups = raw.counts.select(keys).unique(maintain_order=True)
+    found = {column.name: column for column in groups.get_columns()}
     counts = with_zeros(raw.counts, [CODE])  # a part of a launch does not read the code
     missing_at = raw.left_out.by(keys)
     unknown = raw.left_out.anywhere() if missing_at is None else raw.left_out.columns
@@ -210,9 +211,10 @@ def by(raw: Raw, definitions: Definitions, keys: Sequence[str]) -> pl.DataFrame:
         each = _expressions(formulas, {*counts.columns})
         table = _masked(raw, counts, scope)
         grouped = table.group_by(keys, maintain_order=True).agg(each).collect()
-        frame = frame.with_columns(grouped.drop(keys).get_columns())
-    missing = [pl.lit(None, pl.Int64).alias(h) for h in definitions if h not in frame.columns]
-    frame = frame.with_columns(missing).select(*keys, *definitions).sort(keys)
+        found |= {column.name: column for column in grouped.get_columns()}
+    nothing = pl.Series([None] * groups.height, dtype=pl.Int64)
+    found |= {heading: nothing.alias(heading) for heading in definitions if heading not in found}
+    frame = pl.DataFrame([found[name] for name in (*keys, *definitions)]).sort(keys)
     return _without_unknown(frame, definitions, keys, missing_at) if raw.left_out.at else frame
 
 

@@ -114,7 +114,7 @@ def _distinct_rows(trace: LaunchTrace, sites: Sites) -> Iterator[tuple[Space, In
 
 def with_touched(counts: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
     """Add COLUMN to the counts of a launch: one more row per array."""
-    numbers = [pl.lit(0, pl.Int64).alias(n) for n, t in counts.schema.items() if t == pl.Int64]
+    zeros = pl.col(pl.Int64).fill_null(0) * 0
     first = counts.filter(pl.col("array") != "").unique("array", keep="first", maintain_order=True)
-    rows = first.with_columns(numbers).join(sizes, on="array")
+    rows = first.with_columns(zeros).join(sizes, on="array")
     return pl.concat([counts.with_columns(pl.lit(0, pl.Int64).alias(COLUMN)), rows])
