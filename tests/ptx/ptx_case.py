@@ -163,7 +163,6 @@ def kernel_text(case: Case, name: str) -> str:
     results = "\n".join(_store(k, kind, len(case.sources)) for k, kind in enumerate(case.results))
     count = len(case.sources) + len(case.results) + 1
     parameters = ", ".join(f".param .u64 p{k}" for k in range(count))
-    body = re.sub(r"\$([dstwm])(\d*)", r"%\1\2", case.text).rstrip(";") + ";"
     return f""".visible .entry {name}({parameters})
 {{
 .reg .u32 %i<4>;
@@ -180,11 +179,35 @@ mad.lo.u32 %i0, %i0, %i1, %i2;
 ld.param.u64 %m, [p{count - 1}];
 mad.wide.u32 %m, %i0, {SCRATCH}, %m;
 {sources}
-{body}
+{_body(case)}
 {results}
 ret;
 }}
 """
+
+
+def bare_kernel_text(cases: Sequence[Case], name: str) -> str:
+    """Write a kernel `name(scratch)` of several cases, each in a scope, without sources."""
+    scopes = "\n".join(
+        f"{{\n{_declare('s', case.sources)}\n{_declare('d', case.results)}\n{_body(case)}\n}}"
+        for case in cases
+    )
+    return f""".visible .entry {name}(.param .u64 p0)
+{{
+.reg .u32 %i<4>;
+.reg .u64 %m;
+.reg .b32 %t<8>;
+.reg .b64 %w<8>;
+mov.u32 %i2, %tid.x;
+ld.param.u64 %m, [p0];
+{scopes}
+ret;
+}}
+"""
+
+
+def _body(case: Case) -> str:
+    return re.sub(r"\$([dstwm])(\d*)", r"%\1\2", case.text).rstrip(";") + ";"
 
 
 def _declare(letter: str, types: tuple[str, ...]) -> str:
