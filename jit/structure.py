@@ -1,6 +1,7 @@
 """Structures that Python and compiled routines share: named integers and arrays."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeAlias
 from weakref import finalize
 
@@ -106,6 +107,18 @@ class Lender:
         self._free: dict[int, list[memoryview]] = {}
         self._most, self.free_bytes = most, 0
 
+    @contextmanager
+    def keep(self, most: int) -> Iterator[None]:
+        """Keep up to so many bytes for a while: threads that map memory wait for one another."""
+        before, self._most = self._most, most
+        try:
+            yield
+        finally:
+            self._most = before
+            for free in self._free.values():
+                while free and self.free_bytes > before:
+                    self.free_bytes -= free.pop().nbytes
+
     def lend(self, size: int) -> NDArray[np.uint8]:
         """Return an array of bytes, which may hold any."""
         if size < LEAST_LENT:
@@ -129,7 +142,8 @@ class Lender:
 LEAST_LENT = 1 << 17
 """Bytes from which memory is worth keeping."""
 
-_LENDER = Lender(1 << 26)
+LENDER = Lender(1 << 26)
+"""Memory of columns of rows."""
 
 
 class Layout:
@@ -146,7 +160,7 @@ class Layout:
 
     def give(self, structure: Struct, count: int) -> dict[str, Column]:
         """Give a structure the addresses of arrays of `count` elements; return the arrays."""
-        data = _LENDER.lend(count * self._spans[-1][2])
+        data = LENDER.lend(count * self._spans[-1][2])
         structure.__dict__["words"][self._places] = address(data) + count * self._starts
         return {
             name: data[count * first : count * last].view(dtype)

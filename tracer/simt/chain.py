@@ -29,9 +29,6 @@ from .warp.simt_stack import BELOW
 MORE = -2
 """Why a chain returns to Python besides a scheduler's reasons: to write paths, or to stop."""
 
-CHAIN_ROWS = 1 << 17
-"""Rows after which a chain returns to Python, which writes them."""
-
 MANY_LOGS = 4
 """Logs as long as the present wave's for whose paths there is room."""
 

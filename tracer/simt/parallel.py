@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 from ...base.dataclass import dataclass
 from ...base.interrupt import check_interrupt
 from ...jit.loop_codegen import compile_routines
-from ...jit.structure import I32, I64, U8, U32, Struct
+from ...jit.machine_code import address
+from ...jit.structure import I32, I64, LENDER, U8, U32, Struct
 from ...jit.value import assembly, greatest, least, trailing_zeros
 from ...traces.schema import Space
 from .access.reach import REFUSE
@@ -291,6 +292,12 @@ class Stopped(Exception):
     """A wave ends because its launch does."""
 
 
+def rename_rows(numbers: U32, count: int, names: U32) -> None:
+    """Replace the numbers of rows' patterns by names."""
+    for row in range(count):
+        numbers[row] = names[numbers[row]]
+
+
 class ThreadPatterns:
     """The patterns of a thread's waves by their numbers there, and their names in the launch.
 
@@ -325,7 +332,9 @@ class ThreadPatterns:
     ) -> NDArray[np.uint32]:
         """Return the names of rows' patterns; name those that the launch does not know."""
         if is_named:
-            return self._names[numbers]
+            (rename,) = compile_routines(rename_rows)
+            rename(address(numbers), len(numbers), address(self._names))
+            return numbers
         used, places = np.unique(numbers, return_inverse=True)
         known = patterns.store.find(self.active[used], self.offsets[used])
         return patterns.write(known.astype(np.uint32)[places], sink)
@@ -523,7 +532,8 @@ def run_on_threads(
     saved = [(view := arena.view(each), _copy(view, jobs)) for each in allocations]
     chains = [waves[first : first + chained] for first in range(0, len(waves), chained)]
     threads = _Threads(code, chains, tier, stored, lambda: ExchangeMarks(moves, starts, ends))
-    written = threads.run(jobs, patterns, sink, tell)
+    with LENDER.keep(MOST_LOGGED // 2):
+        written = threads.run(jobs, patterns, sink, tell)
     if written < len(waves):
         for view, before in saved:
             view[:] = before

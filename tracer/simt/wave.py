@@ -17,7 +17,7 @@ from ...base.dataclass import dataclass
 from ...base.interrupt import check_interrupt
 from ...jit.machine_code import address
 from .access.access_arrays import AccessArrays, Site, bind_memory
-from .chain import CHAIN_ROWS, MORE, WaveChain
+from .chain import MORE, WaveChain
 from .interp.interpreter import Interpreter
 from .kernel.launch import Sink
 from .memory.memory import BufferPool, Memory, Shadow
@@ -252,7 +252,7 @@ class Wave:
             many += 1
         self._chain, restart = None, None
         if many > 1 and self._may_repeat:
-            restart = self.executor.restart(np.concatenate(waves[:many]), CHAIN_ROWS)
+            restart = self.executor.restart(np.concatenate(waves[:many]))
         if restart is None:
             return 1
         copies = self.stacks.initial_span, self._accesses.initial_span

@@ -231,7 +231,8 @@ def test_threads_wait_for_rows_to_be_written_before_the_limit(
 def test_full_buffers_are_written_in_the_middle_of_a_chain(
     tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch, rows: int, runs: int
 ) -> None:
-    monkeypatch.setattr("cutrace.tracer.simt.wave.CHAIN_ROWS", rows)
+    monkeypatch.setattr("cutrace.tracer.simt.codegen.compiled_blocks.FEW_ROWS", rows)
+    monkeypatch.setattr("cutrace.tracer.simt.codegen.compiled_blocks.ROWS", rows)
     monkeypatch.setattr("cutrace.tracer.simt.wave.RUNS", runs)
     monkeypatch.setattr("cutrace.tracer.simt.rows.access_rows.ROWS", 8)
     values = np.arange(N, dtype=np.int32)

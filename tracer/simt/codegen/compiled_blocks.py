@@ -114,15 +114,12 @@ class CompiledBlocks:
             m.frames[: self.wave.warps * m.frame_bytes] = 0
         self._begin_registers()
 
-    def restart(self, numbers: NDArray[np.int64], rows: int) -> Restart | None:
-        """Return what waves of the blocks `numbers` (n,) begin with, and make room for so many
-        rows; None if machine code alone cannot begin or end a wave."""
+    def restart(self, numbers: NDArray[np.int64]) -> Restart | None:
+        """Return what waves of the blocks `numbers` (n,) begin with; None if machine code alone
+        cannot begin or end a wave."""
         made, m, frame = self._code.made, self._machine, self._code.frame
         if made.counted or frame.passing.recursive:
             return None
-        self._row_limit = m.row_limit = rows
-        room = m.rows + self._code.capacity(m.warps, rows)
-        self._rows.reserve(room, room)
         tables = frame.specials.table_of_blocks(self.program.launch, numbers)
         clears = [(address(m.frames), self.wave.warps * frame.size)] if made.crosses_lanes else []
         zeros = [(place.offset, place.size * LANES) for place in self._code.zeroed]
@@ -188,7 +185,7 @@ class CompiledBlocks:
         """Reserve patterns for the rows that may come before the next write."""
         m = self._machine
         if m.rows >= m.row_limit:
-            self._row_limit = m.row_limit = max(self._row_limit, ROWS)
+            self._row_limit = m.row_limit = ROWS
         self._rows.begin_blocks(self._code.capacity(self.wave.warps, m.row_limit))
 
     def _make_room_for_rows(self) -> None:

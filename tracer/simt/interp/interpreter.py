@@ -30,7 +30,7 @@ class Interpreter:
     def enter(self) -> None:
         """Do nothing: no machine code calls back."""
 
-    def restart(self, numbers: Array, rows: int) -> None:
+    def restart(self, numbers: Array) -> None:
         """Machine code alone begins no wave."""
 
     def begin_again(self) -> NoReturn:

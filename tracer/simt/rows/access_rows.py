@@ -15,8 +15,9 @@ from ..kernel.launch import Sink
 from .buffers import Buffers
 from .pattern import PatternTable, Questions, Table
 
-ROWS = 1 << 15
-"""Maximum buffered rows: a megabyte, written as one record batch."""
+ROWS = 1 << 17
+"""Maximum buffered rows, four megabytes: a record batch of the trace. Fewer are copied to one, and
+threads that write them wait for one another more often."""
 
 
 class RowBuffer(Struct):

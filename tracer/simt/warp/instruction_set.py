@@ -93,9 +93,9 @@ class Executor(Protocol):
         """Set the registers that machine code of the wave, whose blocks are others now, begins
         with."""
 
-    def restart(self, numbers: NDArray[np.int64], rows: int) -> Restart | None:
-        """Return what waves of the blocks `numbers` (n,) begin with, and make room for so many
-        rows; None if machine code alone cannot begin or end a wave."""
+    def restart(self, numbers: NDArray[np.int64]) -> Restart | None:
+        """Return what waves of the blocks `numbers` (n,) begin with; None if machine code alone
+        cannot begin or end a wave."""
 
     def prepare(self) -> None:
         """Reserve what the next blocks may need."""
