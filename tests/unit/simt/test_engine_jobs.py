@@ -227,14 +227,14 @@ def test_threads_wait_for_rows_to_be_written_before_the_limit(
     assert written.all_free
 
 
-@pytest.mark.parametrize(("rows", "runs"), [(1, 1 << 18), (70, 1 << 18), (1 << 17, 30), (40, 90)])
+@pytest.mark.parametrize(("rows", "runs"), [(8, 1 << 18), (70, 1 << 18), (1 << 17, 30), (40, 90)])
 def test_full_buffers_are_written_in_the_middle_of_a_chain(
     tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch, rows: int, runs: int
 ) -> None:
+    for name in ("rows.access_rows.ROWS", "codegen.compiled_blocks.ROWS"):
+        monkeypatch.setattr(f"cutrace.tracer.simt.{name}", rows)
     monkeypatch.setattr("cutrace.tracer.simt.codegen.compiled_blocks.FEW_ROWS", rows)
-    monkeypatch.setattr("cutrace.tracer.simt.codegen.compiled_blocks.ROWS", rows)
     monkeypatch.setattr("cutrace.tracer.simt.wave.RUNS", runs)
-    monkeypatch.setattr("cutrace.tracer.simt.rows.access_rows.ROWS", 8)
     values = np.arange(N, dtype=np.int32)
     source = f"{HEAD}{FREE['loops of many lengths']}}}"
     assert_same_for_all_jobs(tmp_path, source, np.zeros(N, np.int32), values)
