@@ -126,8 +126,8 @@ NAMES = {
     "AutoTuningAssociation/benchmark_hub, dedispersion": "dedispersions of AutoTuningAssociation",
     "accel-sim/accel-sim-framework, a Quadro GV100": "kernels of Accel-Sim, on a Quadro GV100",
     "FlashGPU-Sim/FlashGPU-Sim": "kernels of FlashGPU-Sim",
-    "FlashGPU-Sim/FlashGPU-Sim, with rates of tensor cores": (
-        "kernels of FlashGPU-Sim, with the tensor cores' rates in the model"
+    "FlashGPU-Sim/FlashGPU-Sim, with rates of tensor cores and of reads": (
+        "kernels of FlashGPU-Sim, with the rates of tensor cores and of reads in the model"
     ),
 }
 """What the page calls a set, or that of a device."""
@@ -152,7 +152,7 @@ ENOUGH = 10_000
 FIRST_LOOK = dict.fromkeys(
     (
         *("titanv", "rtx4070", "rtx2080ti"),
-        "FlashGPU-Sim/FlashGPU-Sim, with rates of tensor cores",
+        "FlashGPU-Sim/FlashGPU-Sim, with rates of tensor cores and of reads",
     ),
     CHOSEN,
 )

@@ -405,9 +405,10 @@ class Published:
 
     `lsu_lanes` are the lanes of a load or store that an SM accepts in a cycle, `l1_bytes` and
     `l2_bytes` the bytes of that level in a cycle of an SM. `dram_share` is the part of its peak
-    that a board's memory reaches, `integer` the lanes of integer products and `double_cycles` the
-    latency of double precision. `interval` are the least and the most of measured over estimated
-    times: four of five launches lie between.
+    that a board's memory reaches, `copy_share` the same where as many bytes are written as read
+    (None: as for reads), `integer` the lanes of integer products and `double_cycles` the latency of
+    double precision. `interval` are the least and the most of measured over estimated times: four
+    of five launches lie between.
     """
 
     l1_cycles: float
@@ -421,6 +422,7 @@ class Published:
     dram_share: float
     integer: float
     interval: tuple[float, float]
+    copy_share: float | None = None
 
 
 def find_published(capability: tuple[int, int]) -> Path | None:
@@ -437,7 +439,8 @@ def load_published(capability: tuple[int, int]) -> Published | None:
     if path is None:
         return None
     values = read_toml(path.read_bytes(), path.name)
-    if missing := {each.name for each in fields(Published)} ^ values.keys():
+    names = {each.name for each in fields(Published)}
+    if missing := names ^ {*values, "copy_share"}:
         raise CutraceError(f"{path.name}: missing or unknown: {', '.join(sorted(missing))}")
     low, high = values.pop("interval")
     return Published(**values, interval=(low, high))
@@ -475,10 +478,11 @@ def adapt(
     values["chase", "chase_shared", 0] = published.shared_cycles
     values["clock", "sm", 0] = values["contention", "mhz", 0] = mhz
     l2, dram = published.l2_bytes * chip.sms, published.dram_share * chip.memory_gb_per_s
+    dram_of_copies = (published.copy_share or published.dram_share) * chip.memory_gb_per_s
     before = values["bytes", "read_l2_4", 131072], values["bytes", "read_dram_4", 65536]
     after = l2, dram * 1000 / mhz
     values["bytes", "read_l2_4", 131072], values["bytes", "read_dram_4", 65536] = after
-    values["bytes", "copy_dram", 0] = after[1]  # how much slower is not published
+    values["bytes", "copy_dram", 0] = dram_of_copies * 1000 / mhz
     for place, level in ((1 << 18, 0), (1 << 23, 1)):
         for name in ("gather", "scatter", "scatter_turn"):
             values["sectors", name, place] *= after[level] / before[level]
