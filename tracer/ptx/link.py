@@ -261,7 +261,7 @@ def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:
                 yield from _symbols(arguments)
 
 
-_PAIR_MASK = 0xFEFF_FFFF
+PAIR_MASK = 0xFEFF_FFFF
 """Clears the bit of a shared address that tells the two blocks of a pair apart (10.0); alignment
 may clear the low ones besides."""
 
@@ -282,7 +282,7 @@ def _name_leader(instruction: Instruction) -> Instruction:
     if instruction.opcode != "and" or instruction.type != "b32":
         return instruction
     mask = instruction.operands[2]
-    if isinstance(mask, Immediate) and (mask.bits | 0xFF) & 0xFFFF_FFFF == _PAIR_MASK:
+    if isinstance(mask, Immediate) and (mask.bits | 0xFF) & 0xFFFF_FFFF == PAIR_MASK:
         return replace(instruction, opcode="mapa", modifiers=("leader", "u32"))
     return instruction
 

@@ -7,6 +7,7 @@ and refuses the instruction if others are left. Uniform forms (UIADD3) have the 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from ..ptx.link import PAIR_MASK
 from .lift import Handler, Lifter
 from .operand import ZERO, Operand
 
@@ -275,7 +276,9 @@ def logic(lifter: Lifter) -> None:
     lifter.refuse_if(table.kind != "#" or any(o.kind != "P" for o in (*written, other)))
     number = table.number & 0xFF
     output = lifter.new() if is_written(written) else lifter.to(to)
-    if c.is_zero and not c.inverted and number in _LOGIC:
+    # The linker takes `and` with this mask for PTX's first block of a pair.
+    is_pair = any(o.kind == "#" and (o.number | 0xFF) & 0xFFFFFFFF == PAIR_MASK for o in (a, b))
+    if c.is_zero and not c.inverted and number in _LOGIC and not is_pair:
         lifter.emit(_LOGIC[number], output, lifter.word(a), lifter.word(b))
     else:
         lifter.emit("lop3.b32", output, lifter.word(a), lifter.word(b), lifter.word(c), str(number))

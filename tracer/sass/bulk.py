@@ -237,6 +237,7 @@ def tensor_copy(lifter: Lifter) -> None:
     """UTMALDG, UTMASTG, UTMAREDG and UTMAPF: a box of a tensor from or to shared memory."""
     rank = int(lifter.one({name: str(rank) for name, rank in _RANKS.items()}))
     is_im2col, multicast = lifter.has("IM2COL"), lifter.has("MULTICAST")
+    of_pair = lifter.has("2CTA")
     loads, prefetches = lifter.opcode == "UTMALDG", lifter.opcode == "UTMAPF"
     operation = lifter.one(_REDUCTIONS) if lifter.opcode == "UTMAREDG" else ""
     if prefetches:
@@ -249,7 +250,7 @@ def tensor_copy(lifter: Lifter) -> None:
     where = f"[{_pair(lifter, _uniform(lifter, 2, tensor))}, {{{', '.join(corner)}}}]"
     shape = f"{rank}d"
     if not loads and not prefetches:
-        lifter.refuse_if(others or multicast)
+        lifter.refuse_if(others or multicast or of_pair)
         verb = "cp.reduce.async.bulk" if operation else "cp.async.bulk"
         form = f"{verb}.tensor.{shape}.global.shared::cta{operation}"
         form += f"{'.im2col_no_offs' if is_im2col else '.tile'}.bulk_group"
@@ -266,8 +267,8 @@ def tensor_copy(lifter: Lifter) -> None:
         more.append(_half(lifter, "shr.u32", others[0], "16"))
     place, barrier = (shared_place(lifter, name) for name in _uniform(lifter, 2, box))
     form = f"cp.async.bulk.tensor.{shape}.shared::cluster.global{mode}{_BARRIER}"
-    lifter.emit(form + ".multicast::cluster" * multicast, place, where, barrier, *more,
-                guarded=True)  # fmt: skip
+    form += ".multicast::cluster" * multicast + ".cta_group::2" * of_pair
+    lifter.emit(form, place, where, barrier, *more, guarded=True)
 
 
 def _offsets(lifter: Lifter, operand: Operand, rank: int) -> list[str]:

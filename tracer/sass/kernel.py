@@ -90,7 +90,9 @@ def _lifted(
     single: str, like: Kernel, code: Code, places: Mapping[int, Location | None]
 ) -> MachineKernel:
     directives = like.functions[0].function.directives
-    lifted = Lifter(code, like.parameters, not _CLUSTERED.isdisjoint(directives)).lift(HANDLERS)
+    lifted = Lifter(code, like.parameters, not _CLUSTERED.isdisjoint(directives)).lift(
+        HANDLERS, tensor_memory.prepare_pairs
+    )
     text, first = _text(single, like.name, lifted)
     parsed = parse_module(text)
     linked = link_with_divergent_sync(parsed, like.name)

@@ -39,6 +39,9 @@ _PREDICATE = re.compile(r"(U?P)(T|\d)")
 _ADDRESS = re.compile(r"(?:desc\[UR\d+\])?\[(.*)\]")
 _INTEGER = re.compile(r"-?(0x[0-9a-f]+|\d+)")
 
+_SYSTEM = ("UTC", "UVIRTCOUNT")
+"""Instructions of tensor memory, whose code uses the shared memory of the system."""
+
 _CLUSTERED = ("UCGABAR", "STAS", "REDAS", "UBLKCP.S.S", "UBLKRED.S.S")
 
 _ACCESSES = (
@@ -86,7 +89,7 @@ class Lifter:
         self._registers: set[str] = set()
         self._guard = self._own_guard = ""
         self._banks = ConstantBanks(self, parameters)
-        self.keeps_reserved = any(each.opcode.startswith("UTC") for each in code.instructions)
+        self.keeps_reserved = any(each.opcode.startswith(_SYSTEM) for each in code.instructions)
         """Whether the code reads and writes what is reserved for the system: it allocates tensor
         memory."""
         is_displaced = code.capability >= SINCE_RESERVED and not self.keeps_reserved
@@ -357,9 +360,15 @@ class Lifter:
 
     # The whole
 
-    def lift(self, handlers: Mapping[str, Callable[["Lifter"], None]]) -> Lifted:
-        """Lift all instructions that the kernel can reach."""
+    def lift(
+        self,
+        handlers: Mapping[str, Callable[["Lifter"], None]],
+        prepare: Callable[["Lifter"], None] | None = None,
+    ) -> Lifted:
+        """Lift all instructions that the kernel can reach; `prepare` comes before them."""
         flow = Flow(self.code, self)
+        if prepare is not None:
+            prepare(self)
         for instruction in flow.reached:
             self.begin(instruction)
             if instruction.address in flow.labels:

@@ -26,6 +26,29 @@ _GROUPS = "0xffff"
 """The groups of columns in a mask; its upper half marks the first of each allocation."""
 
 
+_PAIR_BARRIER = "[88]"
+"""The mbarrier of the system by which the two blocks of a pair allocate together."""
+
+
+def prepare_pairs(lifter: Lifter) -> None:
+    """Initialize the mbarrier of pairs as a kernel begins, in code that allocates for pairs.
+
+    The first block of a pair allocates, sends the columns to the second one, and goes on until it
+    allocates again: then it waits for the second one. So its barrier begins in the second phase.
+    """
+    opcodes = (each.opcode for each in lifter.code.instructions)
+    if not any(each.startswith("UTCATOMSWS.2CTA") for each in opcodes):
+        return
+    places = [lifter.compute("mov.u32", f"%tid.{axis}") for axis in "xyz"]
+    any_place = lifter.compute("or.b32", lifter.compute("or.b32", *places[:2]), places[2])
+    is_first = lifter.compute("setp.eq.u32", any_place, "0", kind="p")
+    rank = lifter.compute("and.b32", lifter.compute("mov.u32", "%cluster_ctarank"), "1")
+    lifter.set_guard(is_first)
+    lifter.emit("mbarrier.init.shared.b64", _PAIR_BARRIER, "1", guarded=True)
+    lifter.set_guard(lifter.compute("setp.eq.and.u32", rank, "0", is_first, kind="p"))
+    lifter.emit("mbarrier.arrive.shared.b64", "_", _PAIR_BARRIER, guarded=True)
+
+
 def allocate(lifter: Lifter) -> None:
     """UTCATOMSWS: find free groups of columns and set their bits, or clear bits by a mask."""
     if lifter.has("AND"):
@@ -42,11 +65,13 @@ def allocate(lifter: Lifter) -> None:
         lifter.emit("tcgen05.dealloc.cta_group::1.sync.aligned.b32", place, columns, guarded=True)
         return
     lifter.refuse_if(not (lifter.has("FIND_AND_SET") and lifter.has("ALIGN")))
+    group = 1 + lifter.has("2CTA")
     is_set, to, groups = lifter.require(3)
     lifter.refuse_if(to.is_zero)
     columns = lifter.compute("mul.lo.u32", lifter.word(groups), str(LEAST_COLUMNS))
     first = lifter.new()
-    lifter.emit("tcgen05.alloc.cta_group::1.sync.aligned.b32", first, columns, guarded=True)
+    form = f"tcgen05.alloc.cta_group::{group}.sync.aligned.b32"
+    lifter.emit(form, first, columns, guarded=True)
     lifter.emit("shr.u32", lifter.to(to), first, str(LEAST_COLUMNS.bit_length() - 1))
     lifter.emit("setp.eq.u32", lifter.to(is_set), "0", "0")  # the engine's waits for none
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tensor_memory import COLUMNS, IMAGE, instruction_descriptor, of_chunks, text_of
+from tensor_memory import COLUMNS, IMAGE, TEXT, instruction_descriptor, of_chunks, text_of
 
 import cutrace
 from cutrace.base.errors import KernelFault
@@ -65,12 +65,13 @@ def moves() -> str:
 
 
 def left(
-    text: str, arrays: list[NDArray[Any]], code: str, engine: str, trace: Path | None = None
-) -> list[int]:
+    text: str, arrays: list[NDArray[Any]], code: str, engine: str, trace: Path | None = None,
+    blocks: int = 1,
+) -> list[int]:  # fmt: skip
     """Tensor memory after a kernel."""
     with cutrace.Session(trace, code=code, engine=engine) as gpu:
         places = [gpu.to_device(array) for array in arrays]
-        gpu.load_ptx(text).get_function("k")[1, 128](*places)
+        gpu.load_ptx(text).get_function("k")[blocks, 128](*places)
         values: list[int] = places[-1].copy_to_host().tolist()
     return values
 
@@ -107,6 +108,40 @@ def test_tensor_memory_has_the_same(name: str, tmp_path: Path) -> None:
     assert wanted != arrays[3].tolist()
     assert left(text, arrays, "sm_100", "compiled") == wanted
     verify(read_trace(trace))
+
+
+PAIR = """setp.ne.u32 %c3, %r9, 0; @%c3 bra ISSUED;
+tcgen05.mma.cta_group::2.kind::f16 [%ta], %da, %db, %w0, %yes;
+tcgen05.cp.cta_group::2.128x128b [%ta+40], %da; tcgen05.shift.cta_group::2.down [%ta+32];
+mov.b16 %h0, 3; tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster
+.multicast::cluster.b64 [gate], %h0;"""
+
+
+def test_pairs_of_blocks_allocate_twice_and_share_a_product(tmp_path: Path) -> None:
+    text = TEXT.replace("BODY", PAIR).replace("GROUP", "2")
+    text = text.replace("CLUSTER", "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;")
+    text = text.replace(")\n{", ") .explicitcluster .reqnctapercluster 2\n{", 1)
+    first = "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [slot], "
+    last = "tcgen05.dealloc.cta_group::2.sync.aligned.b32 "
+    assert first in text
+    assert last in text
+    text = text.replace(first, f"{first}32; ld.shared.u32 %r15, [slot];\n{first}", 1)
+    text = text.replace(last, f"{last}%r15, 32;\n{last}")
+    arrays: list[NDArray[Any]] = [
+        RNG.integers(0, 1 << 32, 2 * IMAGE // 4, dtype=np.uint32),
+        np.array([of_chunks(0, 128), of_chunks(8192, 16)], np.uint64),
+        np.array([instruction_descriptor(256, 32, 1, 0, 1), *[0] * 7], np.uint32),
+        RNG.integers(0, 1 << 32, 2 * 128 * COLUMNS, dtype=np.uint32),
+        np.zeros(2 * 128 * COLUMNS, np.uint32),
+    ]
+    wanted = left(text, arrays, "ptx", "array", blocks=2)
+    assert wanted != arrays[3].tolist()
+    trace = tmp_path / "machine.cutrace"
+    assert left(text, arrays, "sm_100", "array", trace, blocks=2) == wanted
+    verify(read_trace(trace))
+    (launch,) = read_trace(trace).launches
+    begin = launch.instructions().to_pylist()[0]
+    assert (begin["opcode"], begin["access"]) == ("LDC", "")
 
 
 def test_more_columns_than_there_are_is_a_fault_of_machine_code() -> None:

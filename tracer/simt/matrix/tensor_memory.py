@@ -129,7 +129,7 @@ def allocate(decoder: Decoder, instruction: Instruction) -> Step:
     is_generic = not instruction.space
 
     def allocate(lane: Lane, site: Site, there: int, columns: int) -> None:
-        first = _allocated(lane, site, columns)
+        first = _allocated(lane, site, lane.block, columns)
         target = shared_bytes(lane, site, as_shared(there, is_generic), 4, 4)
         target.view.view(np.uint32)[0] = first
         target.mark()
@@ -142,19 +142,23 @@ def _allocate_to_register(decoder: Decoder, instruction: Instruction) -> Step:
     store = decoder.store(instruction.operands[0], "b32")
     count = decoder.fetch(instruction.operands[1], "u32")
     site, guard = site_of(decoder, instruction), decoder.guard()
+    of_pair = "cta_group::2" in instruction.modifiers
 
     def allocate(group: Group) -> None:
         addresses = np.zeros((group.rows, LANES), np.uint32)
         for lane in first_lanes(group, guard, [count(group.frame)]):
-            addresses[lane.place // LANES] = _allocated(lane, site, lane.values[0])
+            for block in blocks_of(lane, site, of_pair):
+                first = _allocated(lane, site, block, lane.values[0])
+            addresses[lane.place // LANES] = first
         store(group.frame, addresses)
 
     return allocate
 
 
-def _allocated(lane: Lane, site: Site, columns: int) -> int:
-    """Return the first column of an allocation; KernelFault for one that the ISA does not allow."""
-    memory = memory_of(lane.group.wave, lane.block)
+def _allocated(lane: Lane, site: Site, block: int, columns: int) -> int:
+    """Return the first column of an allocation in a block's memory; KernelFault for one that the
+    ISA does not allow."""
+    memory = memory_of(lane.group.wave, block)
     if columns not in (32, 64, 128, 256, 512):
         text = f"of {columns} columns, no power of two from 32 to 512,"
         raise site.fault(lane, text, "columns")
