@@ -10,8 +10,8 @@ What is modelled: the misses of a warp instruction in one line of L1 are a read.
 one of the last `window` reads of the SMs that share this unit (`scope`) is `joined`: it counts as a
 transaction, but does not reach L2. All other requests are passed on.
 
-An H100 joins the reads of up to four SMs of a GPC while the first is on its way: 400 cycles if it
-comes from memory, under 100 if L2 has it (tests/validate/caches/h100_reads.csv). Bulk copies are
+An H100 joins the reads of up to four SMs of a GPC while the first is on its way: 500 cycles if it
+comes from memory, 60 if L2 has it (tests/validate/caches/h100_reads.csv). Bulk copies are
 modelled so (`scope` gpc), loads with four SMs of consecutive blocks.
 
 What is not: time. On a chip SMs that drift apart read separately; in the model SMs take turns.
