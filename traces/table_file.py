@@ -27,7 +27,7 @@ from .trace_folder import SizeLimit, reason, write_file
 HELD_BYTES = 1 << 20
 """Smaller batches are merged, since each costs some 700 bytes of headers, and time."""
 
-SEQUENCE = 4
+SEQUENCE = 2
 """Factor on that threshold for a table that is read sequentially."""
 
 PIECE_BYTES = 1 << 26

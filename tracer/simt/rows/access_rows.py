@@ -15,9 +15,9 @@ from ..kernel.launch import Sink
 from .buffers import Buffers
 from .pattern import PatternTable, Questions, Table
 
-ROWS = 1 << 17
-"""Maximum buffered rows, four megabytes: a record batch of the trace. Fewer are copied to one, and
-threads that write them wait for one another more often."""
+ROWS = 1 << 16
+"""Maximum buffered rows, two megabytes: a record batch of the trace. Fewer are copied to one, and
+threads that write them wait for one another more often; with more, patterns take more memory."""
 
 
 class RowBuffer(Struct):
