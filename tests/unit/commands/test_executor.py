@@ -29,11 +29,21 @@ STRIDES = (4, 8, 12, 4, 16)
 @pytest.fixture
 def trace(tmp_path: Path) -> Trace:
     """Five launches, of which the fourth repeats the first."""
-    with TraceWriter(tmp_path / "a.cutrace") as made:
+    return written(tmp_path / "a.cutrace")
+
+
+def written(path: Path) -> Trace:
+    with TraceWriter(path) as made:
         for stride in STRIDES:
             with made.launch(launch()) as rows:
                 write_rows(rows, [Access(warp(stride=stride)), Access(warp(stride=4), step=1)])
-    return read_trace(tmp_path / "a.cutrace")
+    return read_trace(path)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """The same launches on all DEVICES without an executor."""
+    return analyze(written(tmp_path_factory.mktemp("alone") / "a.cutrace"), device=DEVICES)
 
 
 def assert_same(ours: Profile, theirs: Profile) -> None:
@@ -47,12 +57,12 @@ def assert_same(ours: Profile, theirs: Profile) -> None:
 
 
 def test_launches_and_devices_are_tasks_and_the_answer_is_the_same(
-    trace: Trace, monkeypatch: pytest.MonkeyPatch
+    trace: Trace, alone: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build_profile, "TASK_LAUNCHES", 3)
     executor, told = Losing(), list[float]()
     found = analyze(trace, device=DEVICES, executor=executor, tell=told.append)
-    assert_same(found, analyze(trace, device=DEVICES))
+    assert_same(found, alone)
     asked = [
         (*each.task.question.devices, len(each.task.trace.launches)) for each in executor.given
     ]
@@ -62,23 +72,25 @@ def test_launches_and_devices_are_tasks_and_the_answer_is_the_same(
 
 
 def test_where_there_are_many_tasks_each_has_several_devices(
-    trace: Trace, monkeypatch: pytest.MonkeyPatch
+    trace: Trace, alone: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build_profile, "TASK_ROWS", 1)
     monkeypatch.setattr(build_profile, "TASKS", 6)
     executor = Losing()
     found = analyze(trace, device=DEVICES, executor=executor)
-    assert_same(found, analyze(trace, device=DEVICES))
+    assert_same(found, alone)
     # 4 launches on 3 devices are 12 tasks, of which two and two are put together
     assert [len(each.task.question.devices) for each in executor.given] == [2, 1] * 4
 
 
-def test_threads_share_no_open_file(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_share_no_open_file(
+    trace: Trace, alone: Profile, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(build_profile, "TASK_LAUNCHES", 1)
     monkeypatch.setattr(build_profile, "TOGETHER", 2)  # more are packed
     with ThreadPoolExecutor(4) as executor:
         found = analyze(trace, device=DEVICES, executor=executor)
-    assert_same(found, analyze(trace, device=DEVICES))
+    assert_same(found, alone)
 
 
 def test_a_supposed_trace_is_replayed_as_it_is_supposed(trace: Trace) -> None:
@@ -108,12 +120,12 @@ def test_a_worker_of_another_version_is_refused(trace: Trace) -> None:
 
 
 def test_a_pool_that_would_fork_is_served_by_processes_that_do_not(
-    trace: Trace, monkeypatch: pytest.MonkeyPatch
+    trace: Trace, alone: Profile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ProcessPoolExecutor(2, get_context("fork")) as executor:
         monkeypatch.setattr(executor, "submit", None)  # it would hang, if not each time
         found = analyze(trace, device=DEVICES, executor=executor)
-    assert_same(found, analyze(trace, device=DEVICES))
+    assert_same(found, alone)
 
 
 class Elsewhere(Losing):
@@ -124,13 +136,15 @@ class Elsewhere(Losing):
         return super().submit(call, *arguments)
 
 
-def test_a_trace_at_an_address_is_brought_to_workers_elsewhere(trace: Trace) -> None:
+def test_a_trace_at_an_address_is_brought_to_workers_elsewhere(
+    trace: Trace, alone: Profile
+) -> None:
     pytest.importorskip("fsspec")
     url = "memory://bucket/a.cutrace"
     send(trace.path, url)
     here = analyze(url, device=DEVICES)
     assert_same(analyze(url, device=DEVICES, executor=Elsewhere()), here)
-    assert here.frame().equals(analyze(trace, device=DEVICES).frame())
+    assert here.frame().equals(alone.frame())
 
 
 def test_a_trace_that_a_worker_does_not_see_is_told(trace: Trace) -> None:
