@@ -322,7 +322,7 @@ def to_uniform(lifter: Lifter) -> None:
     """R2UR: a register of the first lane that the guard lets pass; with a predicate, whether a
     lane's own is another one."""
     joins = lifter.has("OR")
-    lifter.take("BROADCAST")  # all lanes have the register, whether the guard lets them pass or not
+    lifter.take("FILL", "BROADCAST")  # all lanes have the register, guarded or not
     *written, to, value = lifter.require(2, 3)
     own = lifter.word(value)
     if not lifter.guard and not written:

@@ -47,7 +47,8 @@ def load_place(lifter: Lifter) -> None:
 
 
 def move(lifter: Lifter) -> None:
-    """MOV, UMOV and R2UR."""
+    """MOV and UMOV; MOV.SPILL keeps a uniform register, which R2UR.FILL has back."""
+    lifter.take("SPILL")
     if lifter.has("64"):
         to, value = lifter.require(2)
         lifter.put_wide(to, lifter.wide(value))

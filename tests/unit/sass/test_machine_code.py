@@ -113,6 +113,9 @@ def done() -> Any:
         # 1 - 2 and 3 - 0.5
         (("MOV R2, 0x3f800000", "MOV R3, 0x40400000", "MOV R6, 0x40000000", "MOV R7, 0x3f000000",
           "FADD2 R4, R2.F32x2.HI_LO, -R6.F32x2.HI_LO"), (0xBF800000, 0x40200000)),
+        # a uniform register that is kept in another one and comes back
+        (("UMOV UR4, 0x5", "MOV.SPILL R2, UR4", "UMOV UR4, 0x6", "R2UR.FILL UR4, R2",
+          "MOV R4, UR4"), (5, 0)),
         # 2 * 1 + 2 and 0.5 * 3 + 0.5
         (("MOV R2, 0x3f800000", "MOV R3, 0x40400000", "MOV R6, 0x40000000", "MOV R7, 0x3f000000",
           "FFMA2 R4, R6.F32x2.HI_LO, R2.F32x2.HI_LO, R6.F32x2.HI_LO"), (0x40800000, 0x40000000)),
