@@ -53,6 +53,12 @@ _ALIGNMENT = 128
 """Bytes at whose multiples a function begins."""
 _WITHOUT_BYTES = (".nv.shared", ".nv.global", ".nv_debug.shared")
 """Sections that are memory of the device: the file has their sizes alone."""
+_PAIR_BARRIERS = {
+    "__nv_reservedSMEM_tmem_allocation_pipeline_mbarrier": 0,
+    "__nv_reservedSMEM_tcgen05_partition": 8,
+}
+"""Where the mbarrier of pairs lies behind a symbol: of ptxas 12.9, and of 13."""
+
 _RESERVED, _RESERVED_BYTES = ".nv.shared.reserved.0", 1024
 """Where this section is, static shared memory has the system's kilobyte before the kernel's own."""
 
@@ -100,7 +106,8 @@ class Code:
     its subroutines by name, `branch_targets` those of its indirect branches. `globals` are the
     names of variables in global memory. `text` are the instructions' bytes, empty if they are in
     several sections. `file` is the name for messages, `places` are the offsets of the parameters,
-    in their order.
+    in their order. `pair_barrier` is the shared address of the mbarrier by which a pair of blocks
+    allocates tensor memory, 0 for none.
     """
 
     kernel: str
@@ -118,6 +125,7 @@ class Code:
     text: bytes = b""
     file: str = ""
     places: tuple[int, ...] = ()
+    pair_barrier: int = 0
 
     @property
     def title(self) -> str:
@@ -330,6 +338,14 @@ class Cubin:
             text=text.of(self.data) if len(by_section) == 1 else b"",
             file=self.file,
             places=tuple(place for place, _ in self.resources(kernel).parameters),
+            pair_barrier=next(
+                (
+                    s.offset + _PAIR_BARRIERS[s.name]
+                    for s in self.symbols
+                    if s.name in _PAIR_BARRIERS
+                ),
+                0,
+            ),
         )
 
     def _reached_sections(self, first: str) -> Mapping[str, int]:

@@ -26,10 +26,6 @@ _GROUPS = "0xffff"
 """The groups of columns in a mask; its upper half marks the first of each allocation."""
 
 
-_PAIR_BARRIER = "[88]"
-"""The mbarrier of the system by which the two blocks of a pair allocate together."""
-
-
 def prepare_pairs(lifter: Lifter) -> None:
     """Initialize the mbarrier of pairs as a kernel begins, in code that allocates for pairs.
 
@@ -39,14 +35,17 @@ def prepare_pairs(lifter: Lifter) -> None:
     opcodes = (each.opcode for each in lifter.code.instructions)
     if not any(each.startswith("UTCATOMSWS.2CTA") for each in opcodes):
         return
+    if not lifter.code.pair_barrier:
+        raise lifter.refuse("cutrace does not know where the mbarrier of pairs of blocks is")
+    barrier = f"[{lifter.code.pair_barrier}]"
     places = [lifter.compute("mov.u32", f"%tid.{axis}") for axis in "xyz"]
     any_place = lifter.compute("or.b32", lifter.compute("or.b32", *places[:2]), places[2])
     is_first = lifter.compute("setp.eq.u32", any_place, "0", kind="p")
     rank = lifter.compute("and.b32", lifter.compute("mov.u32", "%cluster_ctarank"), "1")
     lifter.set_guard(is_first)
-    lifter.emit("mbarrier.init.shared.b64", _PAIR_BARRIER, "1", guarded=True)
+    lifter.emit("mbarrier.init.shared.b64", barrier, "1", guarded=True)
     lifter.set_guard(lifter.compute("setp.eq.and.u32", rank, "0", is_first, kind="p"))
-    lifter.emit("mbarrier.arrive.shared.b64", "_", _PAIR_BARRIER, guarded=True)
+    lifter.emit("mbarrier.arrive.shared.b64", "_", barrier, guarded=True)
 
 
 def allocate(lifter: Lifter) -> None:
