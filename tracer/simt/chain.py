@@ -216,11 +216,15 @@ class WaveChain:
 
     def run(self) -> int:
         """Run until Python is needed; return why."""
-        self._fresh.share(self._machine, KEPT)
+        self.keep_arrays()
         self._fresh.levels = self._machine.levels
         self._chain.room = self._paths.room
         (run,) = compile_routines(run_chain)
         return run(self._chain.address)
+
+    def keep_arrays(self) -> None:
+        """Let the waves after this one have its arrays, which may be larger than at first."""
+        self._fresh.share(self._machine, KEPT)
 
     @property
     def has_moved(self) -> bool:

@@ -220,6 +220,7 @@ class Wave:
         self._may_repeat &= own_bytes <= MOST_CLEARED
         self._fresh: Machine | None = None
         self._chain: WaveChain | None = None
+        self._present = 0
         if tier.is_compiled:
             self.executor = tier.executor(self, None)
         else:
@@ -250,7 +251,7 @@ class Wave:
         many = 1
         while many < len(waves) and len(waves[many]) == self.blocks:
             many += 1
-        self._chain, restart = None, None
+        self._chain, self._present, restart = None, 0, None
         if many > 1 and self._may_repeat:
             restart = self.executor.restart(np.concatenate(waves[:many]))
         if restart is None:
@@ -377,13 +378,26 @@ class Wave:
         self._tier.spend(self._granted - m.budget)
         self._granted = m.budget = min(left, SLICE, self._tier.left)
 
+    def enter_escape(self) -> None:
+        """Take over the blocks that run now: a chain may be at a later wave than when Python called
+        its machine code."""
+        chain = self._chain
+        if chain is not None and self._present != chain.present:
+            self._present = chain.present
+            self.numbers, self.tensors = chain.numbers[chain.present], {}
+            self.fenced.fill(False)
+            self.stacks.forget()
+
+    def leave_escape(self) -> None:
+        """Let later waves of a chain have the arrays that Python has made larger meanwhile."""
+        if self._chain is not None:
+            self._chain.keep_arrays()
+
     def _follow(self, chain: WaveChain) -> None:
         """Take over the wave that the chain runs now, if it is another one."""
+        self.enter_escape()
         if not chain.has_moved:
             return
-        self.numbers, self.tensors = chain.numbers[chain.present], {}
-        self.fenced.fill(False)
-        self.stacks.forget()
         assert self._fresh is not None
         self._granted = self._fresh.budget
         chain.write_paths(self.rows.history)

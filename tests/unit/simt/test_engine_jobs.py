@@ -199,6 +199,14 @@ def test_the_fault_is_that_of_the_lowest_block(tmp_path: Path, jobs: int) -> Non
         run_once(tmp_path / "t.cutrace", source, jobs)
 
 
+@pytest.mark.parametrize("jobs", [1, 2, 4])
+def test_a_failed_assertion_names_the_block_of_its_wave(tmp_path: Path, jobs: int) -> None:
+    """Python runs it in the midst of a chain, which has gone on to the fourth wave."""
+    source = HEAD + 'if (i == 31 * 64 + 5) __assertfail("x", "f", 1, "g", 1); a[i] = b[i]; }'
+    with pytest.raises(KernelFault, match=r"in thread \(5, 0, 0\) of block \(31, 0, 0\)"):
+        run_once(tmp_path / "t.cutrace", source, jobs)
+
+
 def test_rows_beyond_the_limit_are_made_in_order(
     tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,6 +246,16 @@ def test_full_buffers_are_written_in_the_middle_of_a_chain(
     values = np.arange(N, dtype=np.int32)
     source = f"{HEAD}{FREE['loops of many lengths']}}}"
     assert_same_for_all_jobs(tmp_path, source, np.zeros(N, np.int32), values)
+    assert written.all_free
+
+
+def test_rows_of_later_waves_have_the_room_that_an_access_has_made(
+    tmp_path: Path, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first generic access of each thread makes its buffers larger, in the midst of a chain."""
+    monkeypatch.setattr("cutrace.tracer.simt.codegen.compiled_blocks.FEW_ROWS", 1 << 17)
+    body = "int own[4]; int *p = i % 3 ? own + (i & 3) : a + i; *p = b[i]; b[i] = *p;"
+    assert_same_for_all_jobs(tmp_path, f"{HEAD}{body}}}", *np.zeros((2, N), np.int32))
     assert written.all_free
 
 

@@ -229,6 +229,7 @@ class CompiledBlocks:
         """Run an instruction in the interpreter for the current group; return 1 if it raises."""
         try:
             check_interrupt()
+            self.wave.enter_escape()
             if accesses == NEEDS_FRAMES:
                 self._group()
                 grow(stack_of(self.wave, self.program.decoder.spills), self.wave.program, pc)
@@ -237,6 +238,7 @@ class CompiledBlocks:
                 self._make_room_for_rows()
             else:
                 self._run_step(pc, accesses)
+            self.wave.leave_escape()
         except BaseException as problem:  # it must not be lost on its way through machine code
             self._raised = problem
             self._machine.fault_site = 0

@@ -64,6 +64,13 @@ class Wave(Protocol):
     def group(self) -> "Group":
         """Return the warps that run now."""
 
+    def enter_escape(self) -> None:
+        """Take over the blocks that run now: a chain may be at a later wave than when Python called
+        its machine code."""
+
+    def leave_escape(self) -> None:
+        """Let later waves of a chain have the arrays that Python has made larger meanwhile."""
+
 
 Guard: TypeAlias = Callable[[list[Array]], Mask] | None
 """Reads a predicate of each lane from a frame; None holds everywhere."""
