@@ -14,6 +14,7 @@ again in order: the rows that are written already are the same.
 
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from math import sqrt
 from threading import Condition, Thread
 from typing import Any
 
@@ -260,6 +261,16 @@ AMPLE_LOGGED = 1 << 27
 
 MOST_LOGGED = 1 << 30
 """Bytes of logged rows beyond which the waves are run in order: few waves have as many rows."""
+
+START_SECONDS = 0.06
+"""Seconds that work of one thread takes at least, to be worth threads."""
+
+SAVED_RATE = 600e6
+"""Bytes a second that are copied before threads begin, and looked at for exchanges."""
+
+THREAD_SECONDS = 0.012
+"""Seconds by which each further thread delays the others: its arrays get new pages. These three are
+from twelve launches of 0.02 to 4 s on 1 to 16 threads of a virtual machine of 16 cores."""
 
 AHEAD = 4
 """Chains per thread that may have begun before the first of them is written."""
@@ -514,19 +525,39 @@ class _Threads:
             self._changed.notify_all()
 
 
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What waves cost: all of them `seconds` of one thread, each of them `rows`."""
+
+    seconds: float
+    rows: int
+
+
+def threads_for(seconds: float, saved: int, most: int) -> int:
+    """Return how many threads are worth it for work of so many seconds of one thread, before which
+    `saved` bytes are copied; at most `most`. With n threads it takes seconds / n, and their start
+    takes n times as long as that of one."""
+    if seconds <= START_SECONDS + saved / SAVED_RATE:
+        return 1
+    return min(most, int(sqrt(seconds / THREAD_SECONDS)))
+
+
 def run_on_threads(
     code: InstructionSet, waves: Sequence[NDArray[np.int64]], tier: LaunchTier,
-    stored: NDArray[np.int32], jobs: int, rows: int, patterns: PatternTable, sink: Sink,
+    stored: NDArray[np.int32], jobs: int, work: Work, patterns: PatternTable, sink: Sink,
     tell: Callable[[int], None],
 ) -> int:  # fmt: skip
     """Run waves of machine code that store to no allocation but those `stored`; return how many of
-    them are written, in order. If some are not, memory is as it was before. A wave has some `rows`.
+    them are written, in order. If some are not, memory is as it was before. There are at most
+    `jobs` threads, and none where they would cost more than they save.
     """
-    chained = max(1, min(len(waves) // (CHAINS * jobs), AMPLE_ROWS // max(rows, 1)))
     moves, arena = code.traits.moves, code.program.memory.global_
     allocations = [arena.allocations[n] for n in np.flatnonzero(stored[: len(arena.allocations)])]
-    if moves is None or code.key in _EXCHANGES or sum(a.size for a in allocations) > MOST_SAVED:
+    saved_bytes = sum(a.size for a in allocations)
+    jobs = threads_for(work.seconds, saved_bytes, jobs)
+    if jobs < 2 or moves is None or code.key in _EXCHANGES or saved_bytes > MOST_SAVED:
         return 0
+    chained = max(1, min(len(waves) // (CHAINS * jobs), AMPLE_ROWS // max(work.rows, 1)))
     starts = np.array([a.offset for a in allocations], np.int64)
     ends = starts + np.array([a.size for a in allocations], np.int64)
     saved = [(view := arena.view(each), _copy(view, jobs)) for each in allocations]

@@ -9,6 +9,7 @@ memory and SIMT stacks.
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import ceil
+from time import thread_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from ...base.errors import KernelFault
 from .access.reach import NOTE
 from .kernel.launch import Launch, NullSink, Sink
 from .memory.memory import Memory
-from .parallel import run_on_threads
+from .parallel import Work, run_on_threads
 from .tier import LaunchTier
 from .warp.instruction_set import InstructionSet
 from .wave import Wave, WaveMaker, WavePools, pools_of
@@ -155,10 +156,14 @@ def _run_apart(
         ran.part = (begin + sum(map(len, waves[:written]))) / launch.executed
 
     tell(0)
-    written, jobs = 0, min(jobs, len(waves))
+    written, jobs = 0, min(jobs, len(waves) - 1)
     if is_compiled and jobs > 1:
-        rows = first.rows.accesses.taken
-        written = run_on_threads(code, waves, tier, stored, jobs, rows, pools.patterns, sink, tell)
+        one, start = maker.make(waves[0], sink), thread_time()  # by now the arrays have pages
+        one.run()
+        one.release()
+        begin, waves = begin + len(waves[0]), waves[1:]
+        work = Work((thread_time() - start) * len(waves), one.rows.accesses.taken)
+        written = run_on_threads(code, waves, tier, stored, jobs, work, pools.patterns, sink, tell)
         if written < len(waves):  # memory is as before: run them again, whose rows are written
             again = WaveMaker(code, pools_of(program.memory, 1), tier)
             again.run(waves[:written], NullSink())

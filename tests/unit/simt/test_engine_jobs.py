@@ -32,6 +32,8 @@ def small_waves(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a small launch have many waves, and compile every kernel."""
     monkeypatch.setattr(run, "WAVE_LANES", 8 * BLOCK)
     monkeypatch.setattr(run, "WAVE_STEPS", 1)
+    monkeypatch.setattr(parallel, "START_SECONDS", -1)
+    monkeypatch.setattr(parallel, "THREAD_SECONDS", 1e-9)
     monkeypatch.setattr("cutrace.tracer.simt.tier._is_worth_compiling", lambda code: True)
 
 
@@ -304,6 +306,23 @@ def test_an_alarm_ends_a_launch_that_lasts(tmp_path: Path, jobs: int) -> None:
 def test_a_number_of_threads_out_of_range_is_refused(tmp_path: Path, jobs: int) -> None:
     with pytest.raises(CutraceError, match="jobs"):
         cutrace.Session(tmp_path / "t.cutrace", jobs=jobs)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "saved", "threads"),
+    [
+        (0.05, 0, 1),  # too short
+        (0.138, 60_000_000, 1),  # 0.1 s for the copy
+        (0.138, 6_000_000, 3),  # the root of 0.138 / 0.012 is 3.4
+        (0.5, 0, 6),
+        (4, 0, 16),  # 18, of which there are 16
+    ],
+)
+def test_threads_are_started_as_far_as_they_save_time(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, saved: int, threads: int
+) -> None:
+    monkeypatch.undo()
+    assert parallel.threads_for(seconds, saved, 16) == threads
 
 
 # What counts as an exchange
