@@ -8,15 +8,13 @@ functions.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...traces.schema import Space
 from ..ptx.kernel import Variable
 from ..simt.memory.memory import WINDOWS
 from .cubin import Code
-
-if TYPE_CHECKING:
-    from .lift import Lifter
+from .emitter import Emitter
 
 SHARED_WINDOW = 0x5EED
 """Upper word of a generic address of shared memory: machine code joins it with an address there."""
@@ -81,7 +79,7 @@ _BANK_3_BASE = {0: 0x50, SINCE_RESERVED: 0xD0, _BLACKWELL: 0x120}
 class ConstantBanks:
     """The constant banks of a kernel, whose `parameters` lie in bank 0."""
 
-    def __init__(self, lifter: "Lifter", parameters: Sequence[Variable]) -> None:
+    def __init__(self, lifter: Emitter, parameters: Sequence[Variable]) -> None:
         self._lifter, self._code = lifter, lifter.code
         placed = _placed(parameters, self._code.places)
         self._parameters = sorted(placed, key=lambda each: each[0])

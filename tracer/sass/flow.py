@@ -3,15 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from ...base.errors import CutraceError
 from ...traces.machine_schedule import CODE_BYTES
 from ..ptx.digraph import cycles
 from .cubin import Code, Instruction
-
-if TYPE_CHECKING:
-    from .lift import Lifter
+from .emitter import Emitter
 
 _EXCHANGES = ("SHFL", "VOTE", "MATCH", "REDUX", "BAR.", "WARPSYNC")
 _PLAIN_JUMPS = frozenset({"BRA", "CALL"})
@@ -30,7 +27,7 @@ def trap_of(address: int) -> str:
 class Flow:
     """The control flow graph: reachable instructions, and labels."""
 
-    def __init__(self, code: Code, lifter: "Lifter") -> None:
+    def __init__(self, code: Code, lifter: Emitter) -> None:
         self.code, self._lifter = code, lifter
         self._at = {each.address: each for each in code.instructions}
         self._returns: dict[int, set[int]] = {}
