@@ -18,11 +18,12 @@ from .operand import Operand, registers
 _TERM = re.compile(r"(U?R)(Z|\d+)((?:\.\w+)*)|(-?0x[0-9a-f]+)")
 _WIDTHS = {
     **{"U8": ("u8", 1), "S8": ("s8", 1), "U16": ("u16", 1), "S16": ("s16", 1)},
-    **{"64": ("b32", 2), "128": ("b32", 4)},
+    **{"64": ("b32", 2), "128": ("b32", 4), "256": ("b32", 8)},
 }
 SCOPES = {"CTA": "cta", "SM": "cta", "GPU": "gpu", "SYS": "sys", "VC": "sys"}
 _SPACES = {"G": ".global", "S": ".shared", "L": ".local", "": ""}
-_HINTS = ("EF", "EL", "LU", "EU", "NA", "E", "U", "LTC64B", "LTC128B", "LTC256B", "PRIVATE")
+_HINTS = ("EF", "EL", "LU", "EU", "NA", "E", "U", "LTC64B", "LTC128B", "LTC256B", "PRIVATE",
+          "ENL2")  # fmt: skip
 """Modifiers that say how a cache keeps a line, or that an address has 64 bits."""
 
 
@@ -105,6 +106,14 @@ def vector_of(names: list[str], always: bool = False) -> str:
     return names[0] if len(names) == 1 and not always else f"{{{', '.join(names)}}}"
 
 
+_WIDE = 8
+"""Words of an access of 256 bits, in two operands: of a load the upper half is the first."""
+
+
+def _results(lifter: Lifter, to: Operand, count: int) -> list[str]:
+    return [lifter.new() for _ in range(count)] if to.is_zero else registers(to, count)
+
+
 def _load(space: str) -> Handler:
     """Return the function of LDG, LDS, LDL or LD."""
 
@@ -112,13 +121,14 @@ def _load(space: str) -> Handler:
         lifter.take(*_HINTS)
         order = _order(lifter)
         kind, count = _width(lifter)
-        to, place, *condition = lifter.require(2, 3)
+        *wide, to, place = lifter.require(3) if count == _WIDE else lifter.require(2, 3)[:2]
+        condition = lifter.operands[2:] if count < _WIDE else []
         name = f".{space}" if space else ""
         order = order if space in ("global", "") else ""
         if order == ".nc" and not space:
             order = ""
         address = address_of(lifter, place, space)
-        names = [lifter.new() for _ in range(count)] if to.is_zero else registers(to, count)
+        names = [name for each in (to, *wide) for name in _results(lifter, each, min(count, 4))]
         vector = f".v{count}" if count > 1 else ""
         relaxed = order if order != ".nc" else ""
         tail = ".nc" if order == ".nc" else ""
@@ -151,16 +161,19 @@ def _store(space: str) -> Handler:
         lifter.take(*_HINTS)
         order = _order(lifter, store=True)
         kind, count = _width(lifter)
-        place, value = lifter.require(2)
+        place, value, *wide = lifter.require(3 if count == _WIDE else 2)
         name = f".{space}" if space else ""
         order = order if space in ("global", "") else ""
         address = address_of(lifter, place, space)
+        lifter.refuse_if(any(each.kind != "R" or each.is_zero or each.suffix for each in wide))
         if value.is_zero:
+            lifter.refuse_if(wide)
             names = ["0"] * count
         else:
             if value.kind != "R" or value.suffix:
                 raise lifter.refuse("cutrace does not know this form")
-            names = registers(value, count)
+            names = registers(value, min(count, 4))
+            names += [name for each in wide for name in registers(each, 4)]
             if lifter.has_mbarriers and count > 1 and space in ("shared", ""):
                 pairs = zip(names[::2], names[1::2], strict=True)
                 names = [word for pair in pairs for word in _mbarrier_pair(lifter, *pair)]

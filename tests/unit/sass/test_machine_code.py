@@ -688,6 +688,27 @@ def test_a_block_of_a_cluster_that_never_meets_the_others_has_memory_of_its_own(
         assert out.copy_to_host().tolist() == [n ^ 1 for n in range(64)]
 
 
+OF_256_BITS = """.version 8.8
+.target sm_100
+.address_size 64
+.visible .entry k(.param .u64 in, .param .u64 out) {
+.reg .b64 %i, %o, %p; .reg .b32 %r<9>; ld.param.u64 %i, [in]; ld.param.u64 %o, [out];
+mov.u32 %r0, %tid.x; mul.wide.u32 %p, %r0, 32; add.u64 %i, %i, %p; add.u64 %o, %o, %p;
+ld.global.v8.b32 {%r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8}, [%i];
+st.global.v8.b32 [%o], {%r8, %r1, %r2, %r3, %r4, %r5, %r6, %r7}; ret; }
+"""
+
+
+@needs_disassembler
+@pytest.mark.parametrize("engine", ["array", "compiled"])
+def test_accesses_of_256_bits_take_two_operands(engine: str) -> None:
+    words = np.arange(256, dtype=np.uint32).reshape(32, 8)
+    with cutrace.Session(code="sm_100", engine=engine) as gpu:
+        source, out = gpu.to_device(words), gpu.to_device(words * 0)
+        gpu.load_ptx(OF_256_BITS).get_function("k")[1, 32](source, out)
+        assert out.copy_to_host().tolist() == np.roll(words, 1, axis=1).tolist()
+
+
 TO_CLUSTER = """.version 8.7
 .target sm_120
 .address_size 64
