@@ -1,7 +1,7 @@
 """Record the programs of docs/python.md that use further packages, as they stand there.
 
 python scripts/try_page.py [WORD...]: programs whose packages contain a word, or all. Another Python
-that has the packages may run them: PYTHON=/path/python.
+that has the packages may run them: RUN_BY=/path/python.
 """
 
 import os
@@ -24,7 +24,7 @@ def programs(text: str) -> Iterator[tuple[str, str]]:
 def main(words: list[str]) -> int:
     """Record each program; return how many ended with an error or without a launch."""
     failed = 0
-    python = os.environ.get("PYTHON", sys.executable)
+    python = os.environ.get("RUN_BY", sys.executable)
     for packages, source in programs(PAGE.read_text(encoding="utf-8")):
         if words and not any(word in packages for word in words):
             continue
