@@ -2,8 +2,10 @@
    machine code. */
 
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -103,9 +105,29 @@ API int nvrtcCreateProgram(void **program, const char *text, const char *name, i
     return create(program, text, own, count, headers, include_names);
 }
 
+/* NVRTC opens its builtins by their bare name: load those beside it, which no search path may name. */
+static void load_builtins(void *compile)
+{
+    Dl_info nvrtc;
+    char pattern[4200];
+    glob_t files;
+    if (!dladdr(compile, &nvrtc) || !nvrtc.dli_fname || !strrchr(nvrtc.dli_fname, '/'))
+        return;
+    int folder = strrchr(nvrtc.dli_fname, '/') - nvrtc.dli_fname;
+    snprintf(pattern, sizeof pattern, "%.*s/libnvrtc-builtins.so.*", folder, nvrtc.dli_fname);
+    if (!glob(pattern, 0, NULL, &files)) {
+        for (size_t i = 0; i < files.gl_pathc; i++)
+            dlopen(files.gl_pathv[i], RTLD_LAZY);
+        globfree(&files);
+    }
+}
+
 API int nvrtcCompileProgram(void *program, int count, const char *const *options)
 {
     int (*compile)(void *, int, const char *const *) = theirs("nvrtcCompileProgram");
+    load_builtins(compile);
+    if (count && options[0][0] != '-') /* cuDNN encodes them: the program stays as it asks */
+        return compile(program, count, options);
     const char **own = calloc(count + 1, sizeof *own);
     int is_ptx = !is_any(count, options, for_linking), total = count;
     for (int i = 0; i < count; i++) {
@@ -165,14 +187,23 @@ API int nvrtcGetProgramLog(void *program, char *text)
     return 0;
 }
 
+/* A program whose options were left alone has machine code, all others have PTX alone. */
+static int has_cubin(void *program)
+{
+    int (*get_size)(void *, size_t *) = theirs("nvrtcGetCUBINSize");
+    size_t bytes = 0;
+    return !get_size(program, &bytes) && bytes;
+}
+
 API int nvrtcGetCUBINSize(void *program, size_t *bytes)
 {
-    int (*get)(void *, size_t *) = theirs("nvrtcGetPTXSize");
+    int (*get)(void *, size_t *) =
+        theirs(has_cubin(program) ? "nvrtcGetCUBINSize" : "nvrtcGetPTXSize");
     return get(program, bytes);
 }
 
 API int nvrtcGetCUBIN(void *program, char *data)
 {
-    int (*get)(void *, char *) = theirs("nvrtcGetPTX");
+    int (*get)(void *, char *) = theirs(has_cubin(program) ? "nvrtcGetCUBIN" : "nvrtcGetPTX");
     return get(program, data);
 }
