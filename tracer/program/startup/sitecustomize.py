@@ -16,7 +16,6 @@ import warnings
 from collections.abc import Callable, Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import distributions
 from itertools import chain
 from pathlib import Path
 from types import ModuleType
@@ -151,6 +150,8 @@ def find_wheel(library: str) -> str:
 
     `library` is a file's name without `lib` and `.so`, in small letters.
     """
+    from importlib.metadata import distributions  # every start of Python would wait for it
+
     packages = [*distributions()]
     installed = {package.name for package in packages}
     wheels = (_WHEEL.match(each) for package in packages for each in package.requires or ())
