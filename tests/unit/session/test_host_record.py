@@ -137,6 +137,10 @@ def test_the_example_fits_types_two_dimensions_and_open_shared_memory() -> None:
     # 256 threads of 8 bytes
     shared = example("__global__ void k(int *a) { extern __shared__ int s[]; a[0] = s[0]; }")
     assert shared.startswith("k<<<4, 256, 2048>>>(a:i32[1024])")
+    above = example("extern __shared__ int s[];\n__global__ void k(int *a) { s[0] = a[0]; }")
+    assert above.startswith("k<<<4, 256, 2048>>>(a:i32[1024])")
+    flag = example("__global__ void k(int *a, int n, bool flip) { a[0] = flip; }")
+    assert flag.startswith("k<<<4, 256>>>(a:i32[1024], 1024, 1)")
     structures = example("struct P { float x, y; };\n__global__ void k(P *p) { p->x = 0; }")
     # two floats of 4 bytes
     assert structures.startswith("k<<<4, 256>>>(p:u8[1024,8])")

@@ -28,6 +28,7 @@ _VECTORS = {
 _VECTOR = re.compile(r"(u?(?:char|short|int|long|longlong)|float|double|half|__nv_bfloat16)([1-4])")
 _ALIASES = 8  # chain length of type aliases that is followed
 _FLAT = re.compile(r"(?:threadIdx|blockIdx|%tid|%ctaid)\.y")
+_OPEN_SHARED = re.compile(r"extern\s+__shared__[^;]*?(\w+)\s*\[\s*\]\s*;")
 _COUNT, _SIDE, _SHARED, _STRUCTURE = 1024, 64, 2048, 64
 """Default elements of a row and of a 2-D side, bytes of shared memory and of a structure."""
 _SHOWN = 4
@@ -167,10 +168,10 @@ def example_line(
     is_flat = _FLAT.search(body) is not None
     count, shape = (_SIDE, f"{_SIDE},{_SIDE}") if is_flat else (_COUNT, f"{_COUNT}")
     sizes_of = _sizes(kernel, text, count)
-    if not is_flat and len({*sizes_of}) > 1:
+    if not is_flat and _SIDE in sizes_of:
         shape = f"{_COUNT * _SIDE}"
     launch = _launch_shape(is_flat, min(_THREADS, kernel.max_threads or _THREADS))
-    if "extern __shared__" in body:
+    if any(re.search(rf"\b{each}\b", body) for each in _OPEN_SHARED.findall(text)):
         launch += f", {_SHARED}"
     arguments = (
         f"{name or f'p{number}'}:u8[{shape},{sizes.get(_base(c_type), _STRUCTURE)}]"
@@ -182,12 +183,14 @@ def example_line(
 
 
 def _sizes(kernel: KernelSignature, text: str, count: int) -> list[int]:
-    """Return a value for each parameter if it is an integer: `count`, for later ones the side."""
+    """Return a value for each parameter if it is an integer: `count`, for later ones the side; 1
+    for a bool."""
     sizes, integer_count = [], 0
     for c_type, _ in kernel.parameters:
-        element = _TYPES.get(_meaning(_base(c_type), text), "f32")
-        is_integer = not _points(c_type) and not element.startswith("f")
-        sizes.append(_SIDE if is_integer and integer_count else count)
+        base = _meaning(_base(c_type), text)
+        is_flag = not _points(c_type) and base == "bool"
+        is_integer = not (_points(c_type) or is_flag or _TYPES.get(base, "f32").startswith("f"))
+        sizes.append(1 if is_flag else _SIDE if is_integer and integer_count else count)
         integer_count += is_integer
     return sizes
 
