@@ -67,6 +67,11 @@ class Chip:
                 f"memory_bits = {self.memory_bits}, memory_mhz = {self.memory_mhz}, l2_bytes = "
                 f"{self.l2_bytes}: expected numbers above zero"
             )
+        if min(self.gpcs, default=1) < 1 or not 0 <= self.gpc_apart <= sum(self.gpcs[:1]):
+            raise CutraceError(
+                f"gpcs = {list(self.gpcs)}, gpc_apart = {self.gpc_apart}: expected SMs of each "
+                "GPC, and a part of the first"
+            )
         if self.sms < 1 or self.sms_per_cluster < 1 or self.sms % self.sms_per_cluster:
             raise CutraceError(
                 f"{self.sms} SMs in clusters of {self.sms_per_cluster}: expected a multiple, not 0"

@@ -16,6 +16,8 @@ from cutrace.models.replay.device.device import load_device
     [
         ("chip.sms=0", r"\[chip\]: 0 SMs in clusters of 2"),
         ("chip.sms_per_cluster=0", r"\[chip\]: 132 SMs in clusters of 0"),
+        ("chip.gpc_apart=17", r"\[chip\]: gpcs = \[16, .*, gpc_apart = 17: expected SMs of each"),
+        ("chip.gpcs=[0,132]", r"\[chip\]: gpcs = \[0, 132\], gpc_apart = 8: expected SMs of each"),
         ("chip.memory_gb_per_s=0", r"\[chip\]: memory of \d+ bytes at 0 GB/s"),
         ("chip.clock_mhz=-1", r"\[chip\]: .* -1 MHz: expected numbers above zero"),
         ("limits.warps_per_sm=0", r"\[limits\]: warps_per_sm = 0; expected 1 or more"),
