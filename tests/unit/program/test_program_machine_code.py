@@ -92,7 +92,8 @@ def test_ptx_of_a_newer_device_does_not_stand_for_machine_code() -> None:
     """Its blocks have the sizes of the newer device, the host's launches those of this one."""
     text = b".version 8.8\n.target sm_120\n.address_size 64\n"
     image = [Entry(MACHINE_CODE, 90, b""), Entry(PTX, 120, text)]
-    with pytest.raises(CutraceError, match=r"the code for sm_120 \(12\.0 and newer\)"):
+    both = r"the code for sm_90 \(9\.0 to 9\.9\), sm_120 \(12\.0 and newer\): choose -d sm_90"
+    with pytest.raises(CutraceError, match=both):
         choose_ptx([image], 80)
     with pytest.raises(MachineCodeError) as refusal:
         choose_ptx([image], 90)
