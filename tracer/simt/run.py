@@ -103,8 +103,9 @@ it stores; the others may run on threads."""
 FIRST_PART = 64
 """The first wave of a kernel with loops is this part of its launch."""
 
-MANY_THREADS = 1 << 14
-"""Threads from which on a launch of a kernel with loops may be long."""
+MANY_THREADS = 1 << 15
+"""Threads from which on a launch of one wave of a kernel with loops may be long. One of two waves
+may as well be short, as a level of a search is: a third wave would take a tenth of its time."""
 
 TOLD = 16
 """Waves of one thread after which it tells how far it is."""
@@ -189,8 +190,9 @@ def _may_run_apart(code: InstructionSet, blocks: int) -> bool:
         return False
     if launch.options.check_uninitialized:
         return False
-    may_last = traits.has_loops and launch.executed * launch.threads >= MANY_THREADS
-    return launch.executed > LONG_LAUNCH * blocks or (may_last and launch.executed >= FIRST_PART)
+    many = launch.executed * launch.threads >= MANY_THREADS and launch.executed >= FIRST_PART
+    may_last = traits.has_loops and launch.executed <= blocks and many
+    return launch.executed > LONG_LAUNCH * blocks or may_last
 
 
 def _first_blocks(code: InstructionSet, blocks: int) -> int:
