@@ -32,6 +32,7 @@ NOT_KNOWN = {
     "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum": "reductions of words far apart: launches.py",
     "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum": "a generic atomic of halves",
     "smsp__inst_executed_pipe_cbu.sum": "of interpret as the counters of HARDWARE",
+    "smsp__inst_executed_op_branch.sum": "of interpret as the counters of HARDWARE",
 }
 KEYS = ("source", "launch", "kernel", "code", "counted_by_code")
 
