@@ -112,3 +112,25 @@ def of_chunks(start: int, rows: int) -> int:
 def instruction_descriptor(m: int, n: int, to: int, a: int, b: int, others: int = 0) -> int:
     """Shape and types of a product without scales (PTX ISA 9.7.16.4.2)."""
     return to << 4 | a << 7 | b << 10 | n // 8 << 17 | m // 16 << 24 | others
+
+
+def arrivals_at_the_first(align: int) -> str:
+    """A kernel of a pair: all 256 lanes arrive at the first block's barrier, whose address each
+    takes from its own, two with a commit, too; stored is whether each block's phase ended. The
+    compiler clears the bits of the mask that alignment makes 0, too."""
+    return f""".version 8.8
+.target sm_100a
+.address_size 64
+.visible .entry k(.param .u64 p0) .explicitcluster .reqnctapercluster 2
+{{
+.shared .align {align} .b64 gate; .reg .b64 %p<2>; .reg .b32 %r<8>; .reg .pred %c<2>;
+ld.param.u64 %p0, [p0]; mov.u32 %r0, %tid.x; mov.u32 %r1, gate; mov.u32 %r2, %ctaid.x;
+setp.ne.u32 %c0, %r0, 0; @!%c0 mbarrier.init.shared.b64 [%r1], 258;
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+and.b32 %r3, %r1, {-(1 << 24) - align}; mbarrier.arrive.shared::cluster.b64 _, [%r3];
+@!%c0 tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.b64 [%r3];
+barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+mbarrier.test_wait.parity.shared.b64 %c1, [%r1], 0; selp.u32 %r4, 1, 0, %c1;
+mul.wide.u32 %p1, %r2, 4; add.u64 %p0, %p0, %p1; st.global.u32 [%p0], %r4; ret;
+}}
+"""

@@ -261,9 +261,14 @@ def _symbols(operands: tuple[Operand, ...]) -> Iterator[str]:
                 yield from _symbols(arguments)
 
 
-PAIR_MASK = 0xFEFF_FFFF
-"""Clears the bit of a shared address that tells the two blocks of a pair apart (10.0); alignment
-may clear the low ones besides."""
+def is_pair_mask(number: int) -> bool:
+    """Return whether `and` with a number of 32 bits clears the bit of a shared address that tells
+    the two blocks of a pair apart (10.0).
+
+    The compiler may clear low bits of the mask, too, that alignment makes 0 anyway: ten of them
+    where shared memory is aligned to 1,024 bytes.
+    """
+    return (number | 0xFFFF) & 0xFFFF_FFFF == 0xFEFF_FFFF
 
 
 def name_leaders(functions: list[Function]) -> list[Function]:
@@ -282,7 +287,7 @@ def _name_leader(instruction: Instruction) -> Instruction:
     if instruction.opcode != "and" or instruction.type != "b32":
         return instruction
     mask = instruction.operands[2]
-    if isinstance(mask, Immediate) and (mask.bits | 0xFF) & 0xFFFF_FFFF == PAIR_MASK:
+    if isinstance(mask, Immediate) and is_pair_mask(mask.bits):
         return replace(instruction, opcode="mapa", modifiers=("leader", "u32"))
     return instruction
 

@@ -7,7 +7,7 @@ and refuses the instruction if others are left. Uniform forms (UIADD3) have the 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ..ptx.link import PAIR_MASK
+from ..ptx.link import is_pair_mask
 from .lift import Handler, Lifter
 from .operand import ZERO, Operand
 
@@ -277,7 +277,7 @@ def logic(lifter: Lifter) -> None:
     number = table.number & 0xFF
     output = lifter.new() if is_written(written) else lifter.to(to)
     # The linker takes `and` with this mask for PTX's first block of a pair.
-    is_pair = any(o.kind == "#" and (o.number | 0xFF) & 0xFFFFFFFF == PAIR_MASK for o in (a, b))
+    is_pair = any(o.kind == "#" and is_pair_mask(o.number) for o in (a, b))
     if c.is_zero and not c.inverted and number in _LOGIC and not is_pair:
         lifter.emit(_LOGIC[number], output, lifter.word(a), lifter.word(b))
     else:

@@ -6,7 +6,15 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tensor_memory import COLUMNS, IMAGE, TEXT, instruction_descriptor, of_chunks, text_of
+from tensor_memory import (
+    COLUMNS,
+    IMAGE,
+    TEXT,
+    arrivals_at_the_first,
+    instruction_descriptor,
+    of_chunks,
+    text_of,
+)
 
 import cutrace
 from cutrace.base.errors import KernelFault
@@ -143,6 +151,12 @@ def test_pairs_of_blocks_allocate_twice_and_share_a_product(version: str, tmp_pa
     (launch,) = read_trace(trace).launches
     begin = launch.instructions().to_pylist()[0]
     assert (begin["opcode"], begin["access"]) == ("LDC", "")
+
+
+@pytest.mark.parametrize("align", [8, 1024])
+def test_an_address_without_the_bit_of_the_pair_is_the_first_blocks(align: int) -> None:
+    arrays: list[NDArray[Any]] = [np.zeros(2, np.uint32)]
+    assert left(arrivals_at_the_first(align), arrays, "sm_100", "array", blocks=2) == [1, 0]
 
 
 def test_more_columns_than_there_are_is_a_fault_of_machine_code() -> None:

@@ -11,6 +11,7 @@ from ptx.ptx_run import Rows, run_kernel
 from tensor_memory import (
     COLUMNS,
     TEXT,
+    arrivals_at_the_first,
     chunks,
     descriptor,
     empty,
@@ -688,23 +689,8 @@ st.global.u32 [%q], %r7; ret;
     assert found[:, :4].tolist() == [[8, 9, 10, 11]] * 2
 
 
-def test_an_address_without_the_bit_of_the_pair_is_the_first_blocks() -> None:
-    text = """.version 8.8
-.target sm_100a
-.address_size 64
-.visible .entry k(.param .u64 p0)
-{
-.shared .align 8 .b64 gate; .reg .b64 %p<2>; .reg .b32 %r<8>; .reg .pred %c<2>;
-ld.param.u64 %p0, [p0]; mov.u32 %r0, %tid.x; mov.u32 %r1, gate; mov.u32 %r2, %ctaid.x;
-tcgen05.relinquish_alloc_permit.cta_group::2.sync.aligned;
-setp.ne.u32 %c0, %r0, 0; @!%c0 mbarrier.init.shared.b64 [%r1], 64;
-barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
-and.b32 %r3, %r1, -16777224; mbarrier.arrive.shared::cluster.b64 _, [%r3];
-barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
-mbarrier.test_wait.parity.shared.b64 %c1, [%r1], 0; selp.u32 %r4, 1, 0, %c1;
-mul.wide.u32 %p1, %r2, 4; add.u64 %p0, %p0, %p1; st.global.u32 [%p0], %r4; ret;
-}
-"""
-    # 32 lanes of each block arrive at the first block's barrier of 64, none at the second's.
-    found = run_pair(text, [np.zeros(2, np.uint32)], 32)[-1]
+@pytest.mark.parametrize("align", [8, 1024])
+def test_an_address_without_the_bit_of_the_pair_is_the_first_blocks(align: int) -> None:
+    # 128 lanes and a commit of each block: the 258 arrivals that the first barrier expects.
+    found = run_pair(arrivals_at_the_first(align), [np.zeros(2, np.uint32)])[-1]
     assert found.tolist() == [1, 0]
