@@ -50,7 +50,8 @@ class Chain(Struct):
     Ended waves: `row_ends` and `run_ends` in the buffers, `path_ends` in the `path_lengths` of the
     `paths` since they were last written; `warp_paths` has the path of each warp among those of its
     wave, -1 for none. `room` is that of the columns of paths. Unless it `is_plain`, Python has
-    written a part of the present wave's paths, and ends it. All waves end once `stop` is 1.
+    written a part of the present wave's paths, and ends it. All waves end once `stop` is 1. Once
+    they have `logged` as many blocks as a wave may, Python looks for Ctrl-C.
     """
 
     machine: Machine
@@ -71,6 +72,7 @@ class Chain(Struct):
     number: int
     is_ended: int
     is_plain: int
+    logged: int
     stop: I64
 
     histories: Histories
@@ -121,7 +123,10 @@ def run_chain(c: Chain) -> int:
             if not have_exited(m):
                 return IDLE
             c.is_ended = 1
-        if c.stop[0] or 2 * m.entries > c.room or c.histories.total + m.entries > c.room:
+            c.logged += m.logged
+        if c.stop[0] or c.logged + m.logged > m.log_limit:
+            return MORE
+        if 2 * m.entries > c.room or c.histories.total + m.entries > c.room:
             return MORE
         end_wave(c)
         begin_next(c)
@@ -259,7 +264,7 @@ class WaveChain:
                 columns = [each[entry:to].copy() for each in self._paths.columns]
                 history.put(self.block[wave], places, lengths, columns)
             begin, entry = end, to
-        h.total = c.paths = 0
+        h.total = c.paths = c.logged = 0
         self._paths.reserve(MANY_LOGS * c.machine.entries)
 
     def end_by_python(self) -> None:

@@ -284,6 +284,18 @@ def test_an_interrupt_ends_all_threads(tmp_path: Path, monkeypatch: pytest.Monke
     assert threading.active_count() <= before + 1  # one of them writes files
 
 
+def test_a_chain_looks_for_ctrl_c_as_often_as_one_wave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[None] = []
+    monkeypatch.setattr("cutrace.tracer.simt.wave.check_interrupt", lambda: looks.append(None))
+    monkeypatch.setattr("cutrace.tracer.simt.wave.RUNS", 400)
+    source = HEAD + "for (int j = 0; j < 24; ++j) { if (b[i] == j) a[i] = j; __syncthreads(); } }"
+    run_once(tmp_path / "t.cutrace", source, jobs=1)
+    # 12 waves of 16 warps, whose 24 barriers end as many blocks: 400 blocks until the next look
+    assert len(looks) >= 12 * 16 * 24 // 400
+
+
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_an_alarm_ends_a_launch_that_lasts(tmp_path: Path, jobs: int) -> None:
     """Like Ctrl-C: a handler leaves its exception, which the launch raises."""
