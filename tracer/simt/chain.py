@@ -51,7 +51,7 @@ class Chain(Struct):
     `paths` since they were last written; `warp_paths` has the path of each warp among those of its
     wave, -1 for none. `room` is that of the columns of paths. Unless it `is_plain`, Python has
     written a part of the present wave's paths, and ends it. All waves end once `stop` is 1. Once
-    they have `logged` as many blocks as a wave may, Python looks for Ctrl-C.
+    they have `logged` about `most_logged` blocks, Python looks for Ctrl-C.
     """
 
     machine: Machine
@@ -73,6 +73,7 @@ class Chain(Struct):
     is_ended: int
     is_plain: int
     logged: int
+    most_logged: int
     stop: I64
 
     histories: Histories
@@ -124,7 +125,7 @@ def run_chain(c: Chain) -> int:
                 return IDLE
             c.is_ended = 1
             c.logged += m.logged
-        if c.stop[0] or c.logged + m.logged > m.log_limit:
+        if c.stop[0] or c.logged + m.logged > c.most_logged:
             return MORE
         if 2 * m.entries > c.room or c.histories.total + m.entries > c.room:
             return MORE
@@ -192,6 +193,7 @@ class WaveChain:
     def __init__(
         self, numbers: NDArray[np.int64], block_of_warp: NDArray[np.intp], m: Machine,
         copies: Sequence[Span], clears: Sequence[Span], restart: Restart, stop: NDArray[np.int64],
+        most_logged: int,
     ) -> None:  # fmt: skip
         c = self._chain = Chain()
         self.numbers, self._tables, self._machine = numbers, restart.tables, m
@@ -199,7 +201,7 @@ class WaveChain:
         self._begun, self._rows_written, self._paths_written = 0, 0, 0
         waves, warps = self.block.shape
         c.machine, c.words, c.waves, c.is_plain, c.stop = m, m.address, waves, 1, stop
-        c.count = len(m.fields)
+        c.count, c.most_logged = len(m.fields), most_logged
         spans = copies, [*clears, *restart.clears], restart.zeros
         c.copies, c.clears, c.zeros = map(len, spans)
         c.copy_spans, c.clear_spans, c.zero_spans = (

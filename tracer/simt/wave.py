@@ -27,7 +27,7 @@ from .rows.buffers import MOST_CLEARED, Buffers
 from .rows.history import RUNS, Entries, PathTable
 from .rows.pattern import PatternTable
 from .rows.wave_rows import WaveRows
-from .tier import LaunchTier
+from .tier import NEVER, LaunchTier
 from .warp.frame_stack import FrameStack
 from .warp.instruction_limit import SLICE, instructions_left, loop_line
 from .warp.instruction_set import Executor, InstructionSet
@@ -259,8 +259,9 @@ class Wave:
         copies = self.stacks.initial_span, self._accesses.initial_span
         clears = [(address(each), each.nbytes) for each in (self.shared, self.local) if each.size]
         numbers = np.stack(waves[:many])
+        limit = self.machine.log_limit if stop is NO_STOP else NEVER  # else another thread looks
         self._chain = WaveChain(
-            numbers, self.block_of_warp, self.machine, copies, clears, restart, stop
+            numbers, self.block_of_warp, self.machine, copies, clears, restart, stop, limit
         )
         return many
 
