@@ -92,7 +92,7 @@ class ProgramSession(Session):
         self._writer: BoundedWriter | None = None
 
     def _make_writer(self, path: Path) -> BoundedWriter:
-        self._writer = BoundedWriter(path, self._filter.max_bytes, self._options.jobs or 1)
+        self._writer = BoundedWriter(path, self._filter.max_bytes, self._options.threads)
         return self._writer
 
     @property

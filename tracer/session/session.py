@@ -102,7 +102,7 @@ class Session:
 
     def _make_writer(self, path: Path) -> TraceWriter:
         return TraceWriter(
-            path, self._filter.max_bytes, owns_columns=True, jobs=self._options.jobs or 1
+            path, self._filter.max_bytes, owns_columns=True, jobs=self._options.threads
         )
 
     def _make_memory(self) -> Memory:

@@ -144,7 +144,7 @@ def _run_apart(
     program, launch = code.program, code.program.launch
     arenas = program.memory.global_, program.memory.const, program.memory.surface
     stored = np.zeros(sum(len(arena.allocations) for arena in arenas), np.int32)
-    jobs = launch.options.jobs or 1
+    jobs = launch.options.threads
     maker = WaveMaker(code, pools, tier, NOTE, stored if jobs > 1 else None)
     begin = _first_blocks(code, blocks)
     first = maker.make(launch.numbers(0, begin), sink)

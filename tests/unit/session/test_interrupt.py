@@ -51,18 +51,19 @@ class Interrupted(ThreadPoolExecutor):
 
 
 @pytest.mark.usefixtures("handlers")
+@pytest.mark.parametrize("jobs", [1, 2])  # of two, one compresses the rows before they are written
 @pytest.mark.parametrize(
     ("number", "error"), [(signal.SIGALRM, OverError), (signal.SIGINT, KeyboardInterrupt)]
 )
 def test_a_signal_while_rows_are_handed_over_ends_the_launch_after_that(
-    number: signal.Signals, error: type[BaseException], tmp_path: Path, monkeypatch: Any
+    number: signal.Signals, error: type[BaseException], jobs: int, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(table_file, "ThreadPoolExecutor", Interrupted)
     monkeypatch.setattr(Interrupted, "number", number)
     monkeypatch.setattr(Interrupted, "submitted", 0)
-    with pytest.raises(error), cutrace.Session(tmp_path / "t.cutrace") as gpu:
+    with pytest.raises(error), cutrace.Session(tmp_path / "t.cutrace", jobs=jobs) as gpu:
         gpu.compile(SPIN).get_function("spin")[1, 32](gpu.device_array(2, np.int32))
-    assert Interrupted.submitted == 1
+    assert Interrupted.submitted == jobs
     assert not [t for t in threading.enumerate() if t.name.startswith("cutrace-background")]
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 

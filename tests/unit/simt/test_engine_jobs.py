@@ -18,6 +18,7 @@ from cutrace.base.cores import cores
 from cutrace.base.errors import CutraceError, KernelFault
 from cutrace.base.interrupt import interrupt
 from cutrace.tracer.simt import parallel, run
+from cutrace.tracer.simt.kernel import run_options
 from cutrace.tracer.simt.kernel.launch import REDUCTION
 from cutrace.tracer.simt.parallel import ExchangeMarks
 
@@ -131,11 +132,16 @@ def test_blocks_that_share_nothing_run_free(tmp_path: Path, written: Written, bo
     assert len(written.waves) == 2
 
 
-def test_one_thread_runs_a_launch_unless_more_are_asked_for(
-    tmp_path: Path, written: Written
+@pytest.mark.parametrize(("usable", "launches"), [(1, 0), (2, 1)])
+def test_a_launch_has_the_cores_of_the_process_unless_fewer_are_asked_for(
+    tmp_path: Path, written: Written, usable: int, launches: int
 ) -> None:
-    run_once(tmp_path / "t.cutrace", f"{HEAD}{FREE['map']}}}", jobs=None)
-    assert written.waves == []
+    source = f"{HEAD}{FREE['map']}}}"
+    with patch.object(run_options, "cores", lambda: usable):
+        run_once(tmp_path / "all.cutrace", source, jobs=None)
+        assert len(written.waves) == launches
+        run_once(tmp_path / "one.cutrace", source, jobs=1)
+    assert len(written.waves) == launches
 
 
 EXCHANGE = {

@@ -53,7 +53,7 @@ class PersistentSession(ProgramSession):
     def begin(self, path: Path, options: RecordOptions) -> None:
         """Record launches to a new trace."""
         row_filter = read_filter(options)
-        writer = BoundedWriter(path, row_filter.max_bytes, options.jobs or 1)
+        writer = BoundedWriter(path, row_filter.max_bytes, options.threads)
         self._interlude.hand_on(writer)
         recording = self.recording
         recording.trace = self._writer = writer

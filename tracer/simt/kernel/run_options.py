@@ -1,5 +1,6 @@
 """Options of a run: limits, checks and the engine."""
 
+from ....base.cores import cores
 from ....base.dataclass import dataclass
 from ....base.errors import CutraceError
 from ....base.options import option
@@ -50,7 +51,7 @@ class RunOptions:
 
     jobs: int | None = option(
         None,
-        "Run thread blocks on N cores (default: 1); the trace is the same.",
+        "Run thread blocks on at most N cores (default: all); the trace is the same.",
         "N",
         typed=False,
     )
@@ -66,6 +67,11 @@ class RunOptions:
             _check_range("jobs", self.jobs, MOST_JOBS, "threads")
         _check_range("max_instructions", self.max_instructions, MOST_INSTRUCTIONS, "for each warp")
         _check_range("max_threads", self.max_threads, MOST_THREADS, "for each launch")
+
+    @property
+    def threads(self) -> int:
+        """The most threads that a launch runs on, and those that compress its rows."""
+        return self.jobs or cores()
 
 
 def _check_range(name: str, value: int, most: int, of_what: str) -> None:
