@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from cuda_run import run_kernel
+from ptx.ptx_run import HEADER, same_under_both
+from ptx.ptx_run import run_kernel as run_ptx
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,21 @@ def test_pairs_of_warps_meet_at_barriers_of_their_own() -> None:
     }"""
     (out,) = run_kernel(source, 1, 128, np.zeros(128, np.int32))
     assert out.tolist() == [t // 64 * 64 + 63 - t % 64 for t in range(128)]
+
+
+def test_warps_with_a_false_guard_pass_a_barrier() -> None:
+    # Of three warps the first two meet. The last one has a number that no block has.
+    text = """.visible .entry k(.param .u64 p0)
+{
+.shared .align 4 .b8 s[256]; .reg .b64 %p<2>; .reg .b32 %r<8>; .reg .pred %c;
+ld.param.u64 %p0, [p0]; mov.u32 %r0, %tid.x; setp.lt.u32 %c, %r0, 64;
+shl.b32 %r1, %r0, 2; mov.u32 %r2, s; add.u32 %r3, %r2, %r1; mov.u32 %r4, 99;
+@%c st.shared.u32 [%r3], %r0; selp.u32 %r5, 1, 77, %c; @%c bar.sync %r5, 64;
+sub.u32 %r6, 252, %r1; add.u32 %r6, %r6, %r2; @%c ld.shared.u32 %r4, [%r6];
+cvt.u64.u32 %p1, %r1; add.u64 %p0, %p0, %p1; st.global.u32 [%p0], %r4; ret;
+}
+"""
+    (out,) = same_under_both(
+        lambda rows: run_ptx(HEADER + text, "k", 96, [np.zeros(96, np.uint32)], sink=rows)
+    )
+    assert out.tolist() == [63 - t for t in range(64)] + [99] * 32

@@ -163,18 +163,23 @@ def _barrier(decoder: Decoder, instruction: Instruction) -> Terminator:
     if isinstance(result, Register):
         operation = next(m for m in instruction.modifiers if m in ("popc", "and", "or"))
         reduction = Reduction(decoder.slots.of(decoder.function, result), operation)
-    pc = decoder.pc
+    guard, pc = decoder.guard(), decoder.pc
 
     def arrive(group: Group) -> None:
         barriers = group.wave.stacks.barriers
-        frame = group.frame
-        numbers = _by_warp(group, number)
-        counts = _by_warp(group, threads)
+        comes = group.guarded_bits(guard) != 0  # a warp with one such lane arrives as a whole
+        if not comes.all():
+            group.wave.stacks.jump(group.warps[~comes], target)
+        if not comes.any():
+            return
+        arriving = group.warps[comes]
+        numbers = _by_warp(group, number)[comes]
+        counts = _by_warp(group, threads)[comes]
         _require_barrier(decoder, pc, int(numbers.max()), counts)
         if vote is not None:
-            barriers.votes[group.warps] |= group.pack(vote(frame))
+            barriers.votes[arriving] |= group.pack(vote(group.frame))[comes]
         for which, count in sorted({*zip(numbers.tolist(), counts.tolist(), strict=True)}):
-            warps = group.warps[(numbers == which) & (counts == count)]
+            warps = arriving[(numbers == which) & (counts == count)]
             barriers.arrive(warps, Arrival(which, count, target, pc, is_sync, reduction))
 
     return arrive
