@@ -5,9 +5,13 @@ import numpy as np
 import pytest
 
 from cutrace.base.errors import CutraceError
+from cutrace.tracer.ptx.link import link_kernel
+from cutrace.tracer.ptx.parse import parse_module
 from cutrace.tracer.session.module import Module
 from cutrace.tracer.session.session import Session
 from cutrace.tracer.session.symbol import plain_name
+from cutrace.tracer.simt.decode.load_module import add_bank, load_module
+from cutrace.tracer.simt.memory.memory import Memory
 
 SOURCE = """
 namespace tables { __device__ int squares[4]; }
@@ -106,3 +110,17 @@ def test_module_and_kernels_may_come_from_ptx(tmp_path: Path, module: Module) ->
 )
 def test_variables_are_called_as_in_c(ptx_name: str, name: str) -> None:
     assert plain_name(ptx_name) == name
+
+
+def test_the_bank_of_a_cubins_parameters_has_their_gaps_too() -> None:
+    text = """.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u32 a, .param .offset 640 .u64 b) {{ .reg .b64 %p; {} ret; }}
+"""
+    memory = Memory()
+    loaded = load_module(memory, parse_module(text.format("")))
+    kernel = link_kernel(parse_module(text.format("cvta.param.u64 %p, b;")), "k")
+    place = add_bank(memory, loaded, kernel, 0x218).parameters
+    assert place is not None
+    assert (place.address % 16, place.size) == (8, 640 + 8)

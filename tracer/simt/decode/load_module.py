@@ -19,7 +19,7 @@ from ...ptx.kernel import (
     Variable,
 )
 from ..kernel.function_pointer import function_address
-from ..kernel.layout import local_layout, parameter_offsets, shared_layout
+from ..kernel.layout import local_layout, parameter_bytes, parameter_offsets, shared_layout
 from ..memory.memory import ALIGNMENT, WINDOWS, Allocation, Memory
 
 WORKSPACE_BYTES = 256
@@ -140,7 +140,7 @@ def add_bank(memory: Memory, loaded: LoadedModule, kernel: Kernel, start: int) -
     if loaded.parameters or not any(_points_at_parameters(f.function) for f in kernel.functions):
         return loaded
     skip = start % ALIGNMENT
-    place = _reserve(memory, skip + sum(p.size + p.align for p in kernel.parameters))
+    place = _reserve(memory, skip + parameter_bytes(kernel))
     return replace(
         loaded, parameters=replace(place, address=place.address + skip, size=place.size - skip)
     )
