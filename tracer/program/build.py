@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import IO
 
@@ -170,8 +170,21 @@ def _architectures(text: str) -> Iterator[str]:
     An architecture that nvcc no longer knows yields the oldest it knows.
     """
     for number, suffix in re.findall(r"\b(?:sm|compute|lto)_(\d*)(\w*)", text):
-        is_old = not suffix and number and int(number) < LEAST_CAPABILITY
-        yield str(LEAST_CAPABILITY) if is_old else f"{number}{suffix}"
+        if not suffix and number and int(number) < LEAST_CAPABILITY:
+            _tell_old(number)
+            yield str(LEAST_CAPABILITY)
+        else:
+            yield f"{number}{suffix}"
+
+
+@cache
+def _tell_old(number: str) -> None:
+    """Say once that nvcc no longer compiles for an architecture."""
+    print(
+        f"cutrace: nvcc 13 compiles for 7.5 and newer: compute_{number} becomes"
+        f" compute_{LEAST_CAPABILITY}",
+        file=sys.stderr,
+    )
 
 
 def _names_compiler(words: Sequence[str]) -> bool:

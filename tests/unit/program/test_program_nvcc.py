@@ -9,6 +9,7 @@ import pytest
 from program_run import cutrace
 
 from cutrace.tracer.front.toolkit import Toolkit, find_host_compiler, find_toolkit
+from cutrace.tracer.program import build
 from cutrace.tracer.program.build import Builder, run_nvcc, show_nvcc, split_code_options
 from cutrace.tracer.program.library import build_library
 
@@ -157,3 +158,14 @@ def test_names_that_headers_of_cuda_12_included_are_there(tmp_path: Path, name: 
     )
     (tmp_path / "nvcc.py").write_text(code)
     assert run_nvcc([sys.executable, str(tmp_path / "nvcc.py")]).returncode == 0
+
+
+def test_an_architecture_that_nvcc_no_longer_knows_is_told_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    build._tell_old.cache_clear()
+    for _ in range(2):
+        assert split_code_options(["-arch=sm_20", "-O3"]) == (["75"], ["-O3"])
+    assert capsys.readouterr().err == (
+        "cutrace: nvcc 13 compiles for 7.5 and newer: compute_20 becomes compute_75\n"
+    )
