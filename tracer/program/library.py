@@ -412,7 +412,10 @@ def driver_errors(toolkit: Toolkit) -> list[str]:
 
 def driver_table(toolkit: Toolkit, ours: set[str]) -> tuple[str, str]:
     """Return C: the ENTRY lines of all functions, and stubs for the unimplemented ones."""
-    entries = list(_entries(_read(toolkit, "cudaTypedefs.h"), _read(toolkit, "cuda.h"), ours))
+    entries = [
+        *_entries(_read(toolkit, "cudaTypedefs.h"), _read(toolkit, "cuda.h"), ours),
+        *(Entry(name, name, 0) for name in _FIRST),
+    ]
     names = dict.fromkeys(entry.name for entry in entries)
     lines = [f"ENTRY({entry.name}, {entry.asked}, {entry.since})\n" for entry in entries]
     per_thread = dict(_per_thread_twins(_read(toolkit, "cuda.h"), names))

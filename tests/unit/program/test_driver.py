@@ -221,6 +221,8 @@ def test_a_name_means_what_it_meant_for_the_version_that_a_program_was_written_f
         "ENTRY(cuGraphAddNode_v2, cuGraphAddNode, 12030)",
         "ENTRY(cuLaunchHostFunc_v2, cuLaunchHostFunc, 13010)",
         "ENTRY(cuGraphInstantiateWithFlags, cuGraphInstantiate, 12000)",
+        "ENTRY(cuEventDestroy_v2, cuEventDestroy, 4000)",
+        "ENTRY(cuEventDestroy, cuEventDestroy, 0)",  # cuda.tile asks for that of CUDA 2.0
     ):
         assert f"{line}\n" in entries
     assert "int cuMulticastCreate(void)" in refusals
