@@ -9,7 +9,7 @@ memory and SIMT stacks.
 from collections.abc import Sequence
 from hashlib import blake2b
 from math import ceil
-from time import thread_time
+from time import perf_counter, thread_time
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,8 +107,8 @@ MANY_THREADS = 1 << 15
 """Threads from which on a launch of one wave of a kernel with loops may be long. One of two waves
 may as well be short, as a level of a search is: a third wave would take a tenth of its time."""
 
-TOLD = 16
-"""Waves of one thread after which it tells how far it is."""
+TOLD, TELL_SECONDS = 16, 0.1
+"""One thread tells how far it is after so many waves at most, fewer if they take longer."""
 
 WAVE_STEPS = 1 << 16
 """Instructions of warps that later waves have, at least: some milliseconds."""
@@ -163,15 +163,20 @@ def _run_apart(
         one.run()
         one.release()
         begin, waves = begin + len(waves[0]), waves[1:]
+        tell(0)
         work = Work((thread_time() - start) * len(waves), one.rows.accesses.taken)
         written = run_on_threads(code, waves, tier, stored, jobs, work, pools.patterns, sink, tell)
         if written < len(waves):  # memory is as before: run them again, whose rows are written
             again = WaveMaker(code, pools_of(program.memory, 1), tier)
             again.run(waves[:written], NullSink())
     maker = WaveMaker(code, pools, tier)
-    for number in range(written, len(waves), TOLD):
-        maker.run(waves[number : number + TOLD], sink)
-        tell(min(number + TOLD, len(waves)))
+    many = 1
+    while written < len(waves):
+        begun = perf_counter()
+        maker.run(waves[written : written + many], sink)
+        written = min(written + many, len(waves))
+        tell(written)
+        many = max(1, min(TOLD, int(many * TELL_SECONDS / (perf_counter() - begun))))
     maker.close()
 
 

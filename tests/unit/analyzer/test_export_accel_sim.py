@@ -27,8 +27,8 @@ NOT_CARRIED = re.compile(
     r"|launch__shared_mem_per_block_(static|dynamic)"
     # the format has no machine code, so that the bound counts PTX again
     r"|bound_time"
-    # its opcodes are machine instructions, of which pipes are known; PTX has none
-    r"|sms?p?__inst_executed_pipe_.*"
+    # its opcodes are machine instructions, of which pipes and kinds are known; PTX has none
+    r"|sms?p?__inst_executed_(pipe|op)_.*"
 )
 CONSTANTS = re.compile(r"constant_|memory_requests|l2_|dram_|bound_time|lts__")
 """Constants have no addresses there: what they cost is missing, down to DRAM."""

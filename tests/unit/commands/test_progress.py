@@ -23,6 +23,7 @@ from cutrace.models.replay.stateful import ordered
 from cutrace.models.replay.stateful.ordered import read_ahead
 from cutrace.tracer.program.launches import Tally
 from cutrace.tracer.session.record_options import RecordOptions, default_options
+from cutrace.tracer.simt import run
 from cutrace.traces.reader import LaunchTrace
 
 ADD = """
@@ -199,20 +200,24 @@ def test_a_file_and_who_waits_for_less_than_a_second_are_told_nothing(
     assert terminal.getvalue() == ""
 
 
+@pytest.mark.parametrize(
+    ("seconds", "parts"), [(0, [0, 0, 0.25, 0.5, 0.75, 1, 0]), (1e9, [0, 0, 0.25, 0.5, 1, 0])]
+)
 @pytest.mark.parametrize("engine", ["array", "compiled"])
-def test_the_engine_notes_each_wave_of_blocks_once(
-    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_engine_notes_each_wave_that_is_long_and_several_short_ones_at_once(
+    engine: str, seconds: float, parts: list[float], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cutrace.base.progress.RunProgress", Noted)
+    monkeypatch.setattr(run, "TELL_SECONDS", seconds)
     with (
         running() as ran,
-        default_options(RecordOptions(engine=engine)),
+        default_options(RecordOptions(engine=engine, jobs=1)),
         cutrace.Session(tmp_path / "add.cutrace") as gpu,
     ):
         out = gpu.device_array(4 * WAVE * 256, "int32")
         gpu.compile(ADD).get_function("add")[4 * WAVE, 256](out)
     assert isinstance(ran, Noted)
-    assert ran.parts == [0, 0, 0.25, 0.5, 0.75, 1, 0]
+    assert ran.parts == parts
     assert ran.launches == 1
 
 
@@ -221,6 +226,7 @@ def test_the_share_of_a_source_is_of_the_blocks_of_all_its_launches(
 ) -> None:
     ran = Noted()
     monkeypatch.setattr("cutrace.base.progress.RunProgress", lambda: ran)
+    monkeypatch.setattr(run, "TELL_SECONDS", 0)
     source = tmp_path / "add.cu"
     lines = (f"add<<<{waves * WAVE}, 256>>>(o:i32[{3 * WAVE * 256}])" for waves in (1, 3))
     source.write_text("".join(f"// cutrace: {line}\n" for line in lines) + ADD)
